@@ -112,7 +112,7 @@ impl Site {
         templates.define(&json!({ "letters": letters.iter().map(LetterSource::listing).collect::<Value>() }));
 
         let (own, mut notes) = own_pages(content, is_taken);
-        notes.extend_from_slice(assets.unused());
+        notes.extend(assets.unused().iter().cloned().chain(letters::unused_list(content, policies)));
         let list = policies.letters_archive.then(letters::list_address);
         let addresses = PageName::ALL.into_iter().map(PageAddress::from).chain(list).chain(own).collect::<Vec<_>>();
         let redirects = redirects(&facts, &addresses, is_taken)?;

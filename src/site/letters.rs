@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::content::SiteFailure;
+use super::content::{Content, SiteFailure};
+use super::facts::Policies;
 use super::language::Language;
 use super::markdown::ArchivedMarkdown;
+use super::notes::SiteNote;
 use super::page::{ListedPage, Page, PageAddress, PageSource};
 use super::render::PageRenderer;
 use crate::domain::letters::{ArchivedLetter, LETTERS_PATH, LetterImage, letter_path};
@@ -38,6 +40,13 @@ pub(super) struct LetterSource<'a> {
 
 pub(super) fn list_address() -> PageAddress {
     PageAddress { name: LIST.to_owned(), path: LETTERS_PATH.to_owned(), markdown_path: format!("{LETTERS_PATH}.md") }
+}
+
+/// A page of the makers for an archive that is off.
+pub(super) fn unused_list(content: &Content, policies: &Policies) -> Option<SiteNote> {
+    let file = format!("pages/{LIST}.md");
+    let is_unused = !policies.letters_archive && content.own_names(&file).contains(&file);
+    is_unused.then(|| SiteNote::unused(file, "it is the page of the archive, and `letters_archive` is not on"))
 }
 
 impl<'a> LetterSource<'a> {
