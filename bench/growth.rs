@@ -88,10 +88,12 @@ fn join(people: u64, number: u64) -> String {
 fn commands(report: &mut Report, kind: &str, people: u64, database: &Database) {
     let known = |person: u64| address(person, people);
     let (shown, erased) = (known(people / 3), known(people / 2));
-    let commands: [(&str, &[&str]); 7] = [
+    let commands: [(&str, &[&str]); 8] = [
         ("people list --limit 100", &["people", "list", "--limit", "100"]),
         ("people list --search 00", &["people", "list", "--search", "00", "--limit", "100"]),
-        ("people list --search @example.com", &["people", "list", "--search", "@example.com", "--limit", "100"]),
+        // Nobody has it, so everybody is looked at.
+        ("people list --search @example.org", &["people", "list", "--search", "@example.org", "--limit", "100"]),
+        ("people list --state pending", &["people", "list", "--state", "pending", "--limit", "100"]),
         ("people show", &["people", "show", &shown]),
         ("people erase", &["people", "erase", &erased, "--yes"]),
         ("people export", &["people", "export", "export.csv"]),

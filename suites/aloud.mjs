@@ -62,7 +62,9 @@ class Reading {
 
   lines() {
     const lines = this.#children(this.root).flatMap((child) => this.#block(child));
-    const headings = [...this.byId.values()].filter((node) => !node.ignored && role(node) === 'heading').map((node) => property(node, 'level'));
+    // As they are read: the nodes themselves come in another order.
+    const below = (node) => this.#children(node).flatMap((child) => [child, ...below(child)]);
+    const headings = below(this.root).filter((node) => role(node) === 'heading').map((node) => property(node, 'level'));
     if (headings.filter((level) => level === 1).length !== 1) this.findings.push('there is not exactly one heading of level 1');
     headings.reduce((before, level) => {
       if (level > before + 1) this.findings.push(`a heading of level ${level} follows one of level ${before}`);

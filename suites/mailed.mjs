@@ -1,7 +1,7 @@
 // The pages that links in mail lead to. The links are those of real mails: a service sends them to a mail server of this file.
 import { EventEmitter, once } from 'node:events';
 import { createServer } from 'node:net';
-import { writeFile } from 'node:fs/promises';
+import { copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 const PATIENCE = 30_000;
@@ -52,13 +52,37 @@ class Mailbox {
   }
 }
 
-/** Starts a service that sends mail, and gives its address and links for people who confirm and people who unsubscribe. */
+/** All that a letter can have. */
+const LETTER = `# What is new
+
+Bots answer *sooner*[^1]. [Read on](/releases), or <https://elsewhere.example/>.
+
+![A lamp above a small stage](stage.png)
+
+### Smaller things
+
+- one
+- two \`three\`
+
+> Said by somebody.
+
+| Bot | Time |
+|-----|-----:|
+| Ada | 2 s  |
+
+[^1]: On most days.
+`;
+
+/**
+ * Starts a service that sends mail, and gives its address, links for people who confirm and people who unsubscribe, and that of
+ * the letter on the site.
+ */
 export async function mailedPages(start) {
   const mailbox = await Mailbox.open();
   const service = await start({
     PORCHLIGHT_BASE_URL: 'https://troupe.example', PORCHLIGHT_SMTP_URL: `smtp://127.0.0.1:${mailbox.port}?tls=off`,
     PORCHLIGHT_MAIL_FROM: 'hello@troupe.example', PORCHLIGHT_CONTACT_TO: 'makers@troupe.example',
-    PORCHLIGHT_POSTAL_ADDRESS: 'Troupe, 1 Stage Road', PORCHLIGHT_CONFIRM_UPDATES: 'yes',
+    PORCHLIGHT_POSTAL_ADDRESS: 'Troupe, 1 Stage Road', PORCHLIGHT_CONFIRM_UPDATES: 'yes', PORCHLIGHT_LETTERS_ARCHIVE: 'yes',
   });
   const confirmation = async (name) => {
     const headers = { 'Content-Type': 'application/json' };
@@ -68,10 +92,12 @@ export async function mailedPages(start) {
   const confirm = await each(['ada', 'grace', 'joan'], confirmation);
   const readers = ['mary', 'edith', 'radia'];
   for (const name of readers) await fetch(service.base + (await confirmation(name)), { method: 'POST' });
-  await writeFile(join(service.folder, 'letter.md'), '# What is new\n\nBots answer sooner.\n');
+  await copyFile(new URL('../content/assets/og.png', import.meta.url), join(service.folder, 'stage.png'));
+  await writeFile(join(service.folder, 'letter.md'), LETTER);
   await service.run('letter', 'send', 'letter.md', '--yes');
   const unsubscribe = await each(readers, (name) => mailbox.link(name, /\/unsubscribe\/[\w-]+/));
-  return { base: service.base, confirm, unsubscribe };
+  const letter = await mailbox.link(readers[0], /\/letters\/[\w-]+/);
+  return { base: service.base, confirm, unsubscribe, letter };
 }
 
 const each = (names, work) => Promise.all(names.map(work));

@@ -57,8 +57,8 @@ export const PLAIN_STATES = {
   },
 };
 
-/** The pages that links in mail lead to, and what their buttons answer with; each with a link of its own. */
-export const mailedStates = ({ base, confirm, unsubscribe }) => {
+/** The pages that links in mail lead to, and what their buttons answer with; each with a link of its own. And the archive. */
+export const mailedStates = ({ base, confirm, unsubscribe, letter }) => {
   const press = async (page, path, button) => {
     await open(page, base + path);
     await page.getByRole('button', { name: button }).click();
@@ -68,6 +68,9 @@ export const mailedStates = ({ base, confirm, unsubscribe }) => {
     confirm: (page) => open(page, base + confirm[0]),
     confirmed: (page) => press(page, confirm[1], 'Send me the monthly email'),
     'confirm-never-again': (page) => press(page, confirm[2], 'Never mail this address'),
+    'confirm-expired': (page) => open(page, `${base}/confirm/${'0'.repeat(40)}`),
+    letters: (page) => open(page, `${base}/letters`),
+    letter: (page) => open(page, base + letter),
     unsubscribe: (page) => open(page, base + unsubscribe[0]),
     unsubscribed: (page) => press(page, unsubscribe[1], 'Unsubscribe'),
     'unsubscribe-never-again': async (page) => {

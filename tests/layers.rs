@@ -41,7 +41,7 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
             // Pools, hosts, TLS, statements and migrations
             &["connection::*"],
             // Tables that belong to one subject
-            &["app", "backup::*", "certificate", "health", "releases", "statistics", "tasks", "tokens"],
+            &["app", "backup::*", "certificate", "health", "releases", "revisions", "statistics", "tasks", "tokens"],
             &["maker_mails", "outbox"],
             &["desk"],
             &["contact::*", "letters::*"],
@@ -56,8 +56,8 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
     (
         "actions",
         &[
-            &["failure", "random"],
-            &["certificate", "desk", "releases::*", "statistics", "tokens"],
+            &["failure", "random", "revision_cache"],
+            &["certificate", "desk", "letter_archive", "releases::*", "statistics", "tokens"],
             // The state that actions share
             &["service"],
             // Use cases
@@ -94,7 +94,15 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
             // One ready-made response
             &["served"],
             // What is built once
-            &["discovery::*", "mcp::results", "mcp::server_info", "mcp::tools", "reference", "releases::feeds"],
+            &[
+                "discovery::*",
+                "letters",
+                "mcp::results",
+                "mcp::server_info",
+                "mcp::tools",
+                "reference",
+                "releases::feeds",
+            ],
             // All of it together
             &["built_site"],
             // State

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
 use porchlight::actions::{
-    CachedSummary, CountBuffer, ImageSource, ImageStore, NewRelease, NewestImage, ReleaseCatalog, ReleaseStore,
+    CachedSummary, CountBuffer, ImageSource, ImageStore, LetterArchive, NewRelease, NewestImage, ReleaseCatalog, ReleaseStore,
     Service, publish_release,
 };
 use porchlight::clock::Clock;
@@ -108,6 +108,7 @@ async fn start() -> (App, (String, Vec<u8>)) {
     let catalog = ReleaseCatalog::new(store.clone(), images);
     catalog.refresh().await.expect("the releases are read");
     let (writer, _) = Writer::start(&database, None).expect("the writer starts");
+    let letters = LetterArchive::new(store.clone(), false);
     let service = Service {
         store,
         ops_pool: Store::open_for_ops(&database).expect("the database opens"),
@@ -115,6 +116,7 @@ async fn start() -> (App, (String, Vec<u8>)) {
         clock: Clock::System,
         newest_image: NewestImage::choose(None, &base_url, &facts.name),
         catalog,
+        letters,
         certificate: None,
         count_buffer: CountBuffer::default(),
         cached_summary: CachedSummary::default(),

@@ -23,7 +23,6 @@ CREATE TABLE people (
 CREATE INDEX people_by_mailbox ON people (mailbox) WHERE mailbox IS NOT NULL;
 CREATE INDEX people_on_waitlist ON people (address) WHERE first_join IS NOT NULL;
 CREATE INDEX people_by_first_seen ON people (first_seen_at, address);
-CREATE INDEX people_by_domain ON people ((split_part(address, '@', 2)), first_seen_at, address);
 
 -- Downloads, and joins of the waitlist.
 CREATE TABLE signups (
@@ -181,7 +180,7 @@ CREATE TABLE maker_mails (
 
 -- Monthly letters. `id` is the hash of the file and its images, so that the same file is resumed. `started_at` is NULL until all recipients are
 -- recorded. Then come the numbers of recipients by state; `bounced` is that of those whose copy was returned.
--- `markdown` is the whole file.
+-- `markdown` is the whole file. A letter that is `archived` can be read on the site.
 CREATE TABLE letters (
     id         TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     subject    TEXT COLLATE "C" NOT NULL,
@@ -192,7 +191,8 @@ CREATE TABLE letters (
     refused    BIGINT NOT NULL DEFAULT 0,
     skipped    BIGINT NOT NULL DEFAULT 0,
     bounced    BIGINT NOT NULL DEFAULT 0,
-    markdown   TEXT COLLATE "C" NOT NULL DEFAULT ''
+    markdown   TEXT COLLATE "C" NOT NULL DEFAULT '',
+    archived   BIGINT NOT NULL DEFAULT 0 CHECK (archived IN (0, 1))
 );
 
 -- The images of a letter, by the names that its Markdown has for them. `content` is the file in Base64.

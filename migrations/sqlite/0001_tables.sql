@@ -23,7 +23,6 @@ CREATE TABLE people (
 CREATE INDEX people_by_mailbox ON people (mailbox) WHERE mailbox IS NOT NULL;
 CREATE INDEX people_on_waitlist ON people (address) WHERE first_join IS NOT NULL;
 CREATE INDEX people_by_first_seen ON people (first_seen_at, address);
-CREATE INDEX people_by_domain ON people (substr(address, instr(address, '@') + 1), first_seen_at, address);
 
 -- Downloads, and joins of the waitlist.
 CREATE TABLE signups (
@@ -181,7 +180,7 @@ CREATE TABLE maker_mails (
 
 -- Monthly letters. `id` is the hash of the file and its images, so that the same file is resumed. `started_at` is NULL until all recipients are
 -- recorded. Then come the numbers of recipients by state; `bounced` is that of those whose copy was returned.
--- `markdown` is the whole file.
+-- `markdown` is the whole file. A letter that is `archived` can be read on the site.
 CREATE TABLE letters (
     id         TEXT    NOT NULL PRIMARY KEY,
     subject    TEXT    NOT NULL,
@@ -192,7 +191,8 @@ CREATE TABLE letters (
     refused    INTEGER NOT NULL DEFAULT 0,
     skipped    INTEGER NOT NULL DEFAULT 0,
     bounced    INTEGER NOT NULL DEFAULT 0,
-    markdown   TEXT    NOT NULL DEFAULT ''
+    markdown   TEXT    NOT NULL DEFAULT '',
+    archived   INTEGER NOT NULL DEFAULT 0 CHECK (archived IN (0, 1))
 ) WITHOUT ROWID;
 
 -- The images of a letter, by the names that its Markdown has for them. `content` is the file in Base64.

@@ -11,10 +11,12 @@ mod desk;
 mod expiry;
 mod failure;
 mod health;
+mod letter_archive;
 mod letters;
 mod outbox;
 mod random;
 mod releases;
+mod revision_cache;
 mod service;
 mod signups;
 mod site;
@@ -35,6 +37,7 @@ pub use failure::Failure;
 pub use health::{
     Alerts, DiskSpace, FREE_UP_SPACE, ReadinessCheck, confirmations_in_words, image_problem, nearest_folder,
 };
+pub use letter_archive::LetterArchive;
 pub use letters::{
     BounceOutcome, LetterFailure, LetterSender, LetterStep, UnchangedReason, can_unsubscribe, compose_copy,
     confirm_opt_in, confirmation_link, decline_opt_in, new_bounce_tag, record_bounce, unsubscribe,

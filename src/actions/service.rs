@@ -1,5 +1,6 @@
 //! The state that all actions of a running service share.
 
+use super::letter_archive::LetterArchive;
 use super::releases::{NewestImage, ReleaseCatalog};
 use super::statistics::{CachedSummary, CountBuffer};
 use crate::clock::Clock;
@@ -16,6 +17,7 @@ pub struct Service {
     pub clock: Clock,
     pub newest_image: NewestImage,
     pub catalog: ReleaseCatalog,
+    pub letters: LetterArchive,
     /// `None`: the service speaks plain HTTP.
     pub certificate: Option<CertificateStatus>,
     pub count_buffer: CountBuffer,

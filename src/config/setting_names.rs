@@ -110,6 +110,9 @@ raw_settings! {
     /// Whether an opt-in counts only after the person has confirmed it by mail: yes or no [default: no]
     confirm_updates("PORCHLIGHT_CONFIRM_UPDATES", "YES|NO"),
 
+    /// Whether letters that are sent can be read on the site, at /letters: yes or no [default: no]
+    letters_archive("PORCHLIGHT_LETTERS_ARCHIVE", "YES|NO"),
+
     /// Address that mail servers return undeliverable letters to, for `porchlight bounce` [default: that of `mail_from`]
     bounce_address("PORCHLIGHT_BOUNCE_ADDRESS", "ADDRESS"),
 

@@ -54,6 +54,8 @@ pub struct Settings {
     pub mail: Option<MailSettings>,
     /// Whether an opt-in counts only after the person has confirmed it by mail.
     pub confirm_updates: bool,
+    /// Whether letters that are sent can be read on the site.
+    pub letters_archive: bool,
     /// How long contact messages are kept after they were forwarded. `None`: forever.
     pub keep_messages: Option<Retention>,
     /// `None`: text on a terminal, else logfmt.
@@ -134,6 +136,7 @@ impl Settings {
             ai_train: texts.switch("ai_train")?,
             hsts_subdomains: texts.switch("hsts_subdomains")?,
             confirm_updates,
+            letters_archive: texts.switch("letters_archive")?,
             keep_messages: texts.parse("keep_messages", Retention::parse)?.flatten(),
             log_format: texts.parse("log_format", parse_log_format)?,
             exposed_secrets: Vec::new(),

@@ -64,11 +64,12 @@ struct Switch {
     default: bool,
 }
 
-const SWITCHES: [Switch; 4] = [
+const SWITCHES: [Switch; 5] = [
     Switch { name: "ai_train", on: "yes", off: "no", default: false },
     Switch { name: "client_limits", on: "on", off: "off", default: true },
     Switch { name: "confirm_updates", on: "yes", off: "no", default: false },
     Switch { name: "hsts_subdomains", on: "yes", off: "no", default: false },
+    Switch { name: "letters_archive", on: "yes", off: "no", default: false },
 ];
 
 impl Switch {

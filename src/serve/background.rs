@@ -1,5 +1,5 @@
 //! Background tasks: counts are flushed, the database is maintained, what has expired is deleted, the makers are alerted, and the
-//! site is built again when its files or the releases change.
+//! site is built again when its files, the releases or the letters in the archive change.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -93,31 +93,35 @@ pub(super) async fn alert(alerts: Alerts, new_mail: Arc<Notify>, stop: Cancellat
     }
 }
 
-/// How often the database is polled for releases: pages change within a second.
+/// How often the database is polled for releases and letters: pages change within a second.
 const RELEASES_INTERVAL: Duration = Duration::from_millis(500);
 /// How often the files of a watched site are polled.
 const FILES_INTERVAL: Duration = Duration::from_millis(300);
 /// After a build that failed.
 const REBUILD_AGAIN: Duration = Duration::from_secs(5);
 
-/// Rebuilds the site for new releases, and when it is to be read again, until shutdown starts.
+/// Rebuilds the site for new releases and letters, and when it is to be read again, until shutdown starts.
 pub(super) async fn follow_releases(app: App, stop: CancellationToken) {
-    let mut shown = app.service.catalog.cached();
+    let Service { catalog, letters, .. } = &app.service;
+    let mut shown = (catalog.cached(), letters.cached());
     let mut failing = false;
     let mut failed_build = None;
     loop {
         let next = timeout(RELEASES_INTERVAL, app.read_again.notified());
         let Some(waited) = stop.run_until_cancelled(next).await else { return };
-        match app.service.catalog.refresh().await {
+        // Both, whether or not the other one fails.
+        let (of_releases, of_letters) = (catalog.refresh().await, letters.refresh().await);
+        match of_releases.and(of_letters) {
             Ok(()) => failing = false,
             Err(failure) if !failing => {
                 failing = true;
-                tracing::warn!(%failure, "new releases are not shown until the database is available");
+                tracing::warn!(%failure, "new releases and letters are not shown until the database is available");
             }
             Err(_) => {}
         }
-        let cached = app.service.catalog.cached();
-        let is_changed = waited.is_ok() || !Arc::ptr_eq(&cached, &shown);
+        let cached = (catalog.cached(), letters.cached());
+        let is_same = Arc::ptr_eq(&cached.0, &shown.0) && Arc::ptr_eq(&cached.1, &shown.1);
+        let is_changed = waited.is_ok() || !is_same;
         shown = cached;
         rebuild_if_due(&app, is_changed, &mut failed_build).await;
     }

@@ -19,8 +19,8 @@ use super::task_supervisor::Supervisor;
 use super::{accept, background, mailing};
 use crate::acme::check_ca_file;
 use crate::actions::{
-    Alerts, CachedSummary, CertificateOrders, CountBuffer, ImageStore, NewestImage, Pruner, ReleaseCatalog, Service,
-    claim_database, delete_certificate_copy, empty_database_warning, keeps_waitlist,
+    Alerts, CachedSummary, CertificateOrders, CountBuffer, ImageStore, LetterArchive, NewestImage, Pruner,
+    ReleaseCatalog, Service, claim_database, delete_certificate_copy, empty_database_warning, keeps_waitlist,
 };
 use crate::clock::Clock;
 use crate::config::{CertificateSource, InvalidSettings, Secret, Settings};
@@ -78,6 +78,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     let SiteFacts { name, .. } = SiteFacts::read(&content)?;
     let newest_image = NewestImage::choose(settings.download_url.as_deref(), &base_url, &name);
     let catalog = read_releases(&settings, &store, &clock).await?;
+    let letters = read_letters(&settings, &store).await;
     let mut notes = settings.warnings();
     let (stop, abort, tasks) = (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());
     let (writer, writer_task) = Writer::start(&database, migration_error)?;
@@ -91,6 +92,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
         clock,
         newest_image,
         catalog,
+        letters,
         certificate: certificate.as_ref().map(|certificate| certificate.status.clone()),
         count_buffer: CountBuffer::default(),
         cached_summary: CachedSummary::default(),
@@ -258,6 +260,14 @@ async fn read_releases(settings: &Settings, store: &Store, clock: &Clock) -> Res
         tracing::warn!(%failure, "the releases are unknown until the database is available");
     }
     Ok(catalog)
+}
+
+async fn read_letters(settings: &Settings, store: &Store) -> LetterArchive {
+    let letters = LetterArchive::new(store.clone(), settings.letters_archive);
+    if let Err(failure) = letters.refresh().await {
+        tracing::warn!(%failure, "the letters in the archive are unknown until the database is available");
+    }
+    letters
 }
 
 /// Returns the certificate of the public listener, which has to be for every host name of the site.

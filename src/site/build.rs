@@ -13,6 +13,7 @@ use super::facts::{Policies, SiteFacts};
 use super::json_ld::json_ld;
 use super::language::{Language, fill};
 use super::languages::{Languages, check_translations, translations};
+use super::letters::{self, LetterPage, LetterSource};
 use super::links::broken_links;
 use super::look::Look;
 use super::navigation::{NavItem, navigation, redirects};
@@ -22,6 +23,7 @@ use super::page::{Form, FormValues, ListedPage, Page, PageAddress, PageFile, Pag
 use super::render::PageRenderer;
 use super::starter::{SampleText, sample_texts};
 use super::templates::Templates;
+use crate::domain::letters::ArchivedLetter;
 use crate::domain::network::BaseUrl;
 use crate::domain::signups::Wording;
 
@@ -56,6 +58,8 @@ pub struct Site {
     pub never_again: Page,
     /// The built-in ones first, as in [`PageName::ALL`].
     pages: Vec<ListedPage>,
+    /// Those in the archive, the newest first.
+    pub letters: Vec<LetterPage>,
     /// Old addresses, and what they lead to.
     pub redirects: Vec<(String, String)>,
     /// What makers may want to change in their files.
@@ -71,19 +75,25 @@ pub struct AfterForms {
     pub contact_sent: Page,
 }
 
+/// What the site is built of besides its files.
+#[expect(missing_debug_implementations, reason = "a closure has none")]
+pub struct SiteInput<'a> {
+    pub policies: &'a Policies,
+    pub base_url: &'a BaseUrl,
+    /// Describes the interface (endpoints, tools, errors, limits, releases). Its members are variables of every template, beside
+    /// `app`, `policies`, `base_url`, `pages` and `letters`.
+    pub reference: &'a Value,
+    /// The archive, the newest first.
+    pub letters: &'a [ArchivedLetter],
+    /// Tells whether a path belongs to the interface.
+    pub is_taken: &'a dyn Fn(&str) -> bool,
+    /// The assets of the last build.
+    pub before: Option<&'a Assets>,
+}
+
 impl Site {
-    /// `reference` describes the interface (endpoints, tools, errors, limits, releases). Its members
-    /// are variables of every template, beside `app`, `policies`, `base_url` and `pages`. `is_taken` tells whether a path belongs
-    /// to the interface. `before` are the assets of the last build.
-    pub fn build(
-        content: &Content,
-        facts: SiteFacts,
-        policies: &Policies,
-        base_url: &BaseUrl,
-        reference: &Value,
-        is_taken: &dyn Fn(&str) -> bool,
-        before: Option<&Assets>,
-    ) -> Result<Self, SiteFailure> {
+    pub fn build(content: &Content, facts: SiteFacts, input: &SiteInput) -> Result<Self, SiteFailure> {
+        let &SiteInput { policies, base_url, reference, letters, is_taken, before } = input;
         let look = Look::new(&facts)?;
         let assets = Arc::new(Assets::read(content, before, &look.style)?);
         let linked = Arc::clone(&assets);
@@ -98,10 +108,13 @@ impl Site {
             "styles": STYLES.iter().filter(|name| assets.get(name).is_some()).collect::<Vec<_>>(),
         }));
         templates.define(reference);
+        let letters: Vec<_> = letters.iter().map(|letter| LetterSource::new(letter, base_url)).collect();
+        templates.define(&json!({ "letters": letters.iter().map(LetterSource::listing).collect::<Value>() }));
 
         let (own, mut notes) = own_pages(content, is_taken);
-        notes.extend_from_slice(assets.unused());
-        let addresses = PageName::ALL.into_iter().map(PageAddress::from).chain(own).collect::<Vec<_>>();
+        notes.extend(assets.unused().iter().cloned().chain(letters::unused_list(content, policies)));
+        let list = policies.letters_archive.then(letters::list_address);
+        let addresses = PageName::ALL.into_iter().map(PageAddress::from).chain(list).chain(own).collect::<Vec<_>>();
         let redirects = redirects(&facts, &addresses, is_taken)?;
         let files = addresses.into_iter().map(|address| {
             let file = content.page_file(&address.name, facts.language.as_str(), true);
@@ -150,6 +163,8 @@ impl Site {
             })
         });
         let pages = pages.collect::<Result<Vec<_>, SiteFailure>>()?;
+        let letters = letters.into_iter().map(|letter| letter.render(&renderer, &facts.language));
+        let letters = letters.collect::<Result<Vec<_>, _>>()?;
         let unlisted = |name: &str| renderer.unlisted(name, &facts.language, true);
         let after_forms = languages.all().map(|language| {
             let page = |name: &str| renderer.unlisted(name, language, *language == facts.language);
@@ -169,6 +184,7 @@ impl Site {
             test_copy: unlisted("test_copy")?,
             never_again: unlisted("never_again")?,
             pages,
+            letters,
             redirects,
             notes,
             sample_texts: sample_texts(content),
@@ -193,21 +209,26 @@ impl Site {
         &self.pages[name as usize].page
     }
 
-    /// Every page that has an address.
+    /// Every page that has an address and a file.
     pub fn pages(&self) -> &[ListedPage] {
         &self.pages
     }
 
+    /// The same, and the letters in the archive.
+    pub fn pages_and_letters(&self) -> impl Iterator<Item = &ListedPage> {
+        self.pages.iter().chain(self.letters.iter().map(|letter| &letter.listed))
+    }
+
     /// Whether the makers added pages.
     pub fn has_own_pages(&self) -> bool {
-        self.pages.len() > PageName::ALL.len()
+        self.pages.iter().any(|page| !page.is_built_in)
     }
 
     /// The page that agents call by this: the name of a main page, or a path.
     pub fn find(&self, name_or_path: &str) -> Option<&Page> {
         let main = PageName::parse(name_or_path).map(PageName::path);
         let path = main.unwrap_or(name_or_path);
-        self.pages.iter().find(|page| page.address.path == path).map(|page| &page.page)
+        self.pages_and_letters().find(|page| page.address.path == path).map(|page| &page.page)
     }
 
     /// The page whose form was sent: that of this path, if it is this page or a translation of it.
@@ -222,9 +243,9 @@ impl Site {
         self.languages.path(language, path)
     }
 
-    /// What feed readers call the feed of releases.
-    pub fn feed_title(&self) -> String {
-        fill(self.languages.words(&self.facts.language).word("site", "feed"), &[("app", &self.facts.name)])
+    /// What feed readers call a feed: `word` is one of the words of the site.
+    pub fn feed_title(&self, word: &str) -> String {
+        fill(self.languages.words(&self.facts.language).word("site", word), &[("app", &self.facts.name)])
     }
 
     /// The text next to the opt-in on pages in a language.
@@ -287,7 +308,7 @@ fn listing(address: &PageAddress, source: &PageSource, nav: &[NavItem], base_url
 }
 
 fn is_built_in(address: &PageAddress) -> bool {
-    PageName::ALL.iter().any(|page| page.as_str() == address.name)
+    address.name == letters::LIST || PageName::ALL.iter().any(|page| page.as_str() == address.name)
 }
 
 /// Whether a page is worth naming where not all can be.

@@ -236,6 +236,8 @@ pub struct Policies {
     pub ai_train: bool,
     /// Whether an opt-in counts only after the person has confirmed it by mail.
     pub confirm_updates: bool,
+    /// Whether letters that are sent can be read on the site.
+    pub letters_archive: bool,
     /// How long a contact message is kept after it was forwarded, such as "24 months". `None`: until the person asks for
     /// erasure. What is never forwarded is never deleted.
     pub keep_messages: Option<String>,
@@ -256,6 +258,7 @@ impl Policies {
         Self {
             ai_train: settings.ai_train,
             confirm_updates: settings.confirm_updates,
+            letters_archive: settings.letters_archive,
             keep_messages: mail.and(settings.keep_messages).map(|keep| keep.to_string()),
             forwards_messages: mail.is_some(),
             records_bounces: mail.is_some_and(|mail| mail.bounce_address.is_some()),

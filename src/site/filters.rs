@@ -1,13 +1,16 @@
-//! Filters of the templates that write values in the words of a language: the global variable `words`.
+//! Filters of the templates. Most write values in the words of a language: the global variable `words`.
 
 use minijinja::value::Kwargs;
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, HtmlEscape, State, Value};
+
+use super::markdown::text_as_markdown;
 
 pub(super) fn add(environment: &mut Environment<'static>) {
     environment.add_filter("fill", fill);
     environment.add_filter("date", date);
     environment.add_filter("size", size);
     environment.add_filter("period", period);
+    environment.add_filter("markdown", |text: &str| text_as_markdown(text));
 }
 
 /// Replaces each `{name}` in a word by the value of that name. In HTML, the word and the values are escaped, unless they are safe.

@@ -12,7 +12,7 @@ use super::language::{Words, fill};
 use super::look::Look;
 use super::markdown::RenderedLetter;
 use super::templates::Templates;
-use crate::domain::letters::{Letter, LetterImage, ListId};
+use crate::domain::letters::{Letter, LetterImage, ListId, letter_path};
 use crate::domain::limits::{CONFIRMATION_PERIOD, MAX_LETTER_HTML_BYTES};
 use crate::domain::network::BaseUrl;
 
@@ -96,9 +96,10 @@ impl MailTemplates {
         Ok(Self { app: json!(facts), list_id, confirmation_subject, templates, base_url, postal_address })
     }
 
-    /// Renders the copy of a letter.
-    pub fn letter(&self, letter: &Letter, to: &MailRecipient) -> Result<RenderedMail, SiteFailure> {
+    /// Renders the copy of a letter, with a link to its page if it is in the archive.
+    pub fn letter(&self, letter: &Letter, to: &MailRecipient, is_archived: bool) -> Result<RenderedMail, SiteFailure> {
         let body = RenderedLetter::new(letter, &self.base_url);
+        let page_url = is_archived.then(|| self.base_url.to(&letter_path(&letter.id, &letter.subject)));
         let context = json!({
             "body_html": body.html,
             "body_text": body.text,
@@ -107,6 +108,7 @@ impl MailTemplates {
             "opted_in": to.opted_in,
             "through": to.through,
             "unsubscribe_url": to.url,
+            "page_url": page_url,
         });
         let mail = self.render("letter", letter.subject.clone(), context)?;
         Ok(RenderedMail { images: letter.images.clone(), list_id: Some(self.list_id.clone()), ..mail })
@@ -144,7 +146,7 @@ mod tests {
             through: "the site",
             url: "https://troupe.example/unsubscribe/TOKEN".to_owned(),
         };
-        templates.letter(&Letter::parse(markdown).unwrap(), &to).unwrap()
+        templates.letter(&Letter::parse(markdown).unwrap(), &to, false).unwrap()
     }
 
     #[test]
@@ -169,7 +171,7 @@ mod tests {
             let base_url = BaseUrl::parse("https://troupe.example").unwrap();
             let templates = MailTemplates::read(&Content::default(), base_url, Some(address)).unwrap();
             let to = MailRecipient { opted_in: "2026-10-02".to_owned(), through: "the site", url: String::new() };
-            let mail = templates.letter(&Letter::parse("# A\n").unwrap(), &to).unwrap();
+            let mail = templates.letter(&Letter::parse("# A\n").unwrap(), &to, false).unwrap();
             for part in [&mail.html, &mail.text] {
                 assert_eq!(part.to_lowercase().matches("the makers of troupe").count(), 1, "{part}");
             }

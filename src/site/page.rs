@@ -174,6 +174,26 @@ pub(super) struct PageSource {
     pub body: String,
 }
 
+impl PageSource {
+    /// A letter has no file.
+    pub(super) fn of_letter(subject: &str, description: &str, sent: &str, template: &str, language: &Language) -> Self {
+        Self {
+            file: String::new(),
+            title: subject.to_owned(),
+            description: description.to_owned(),
+            last_updated: sent.to_owned(),
+            nav: None,
+            noindex: false,
+            template: template.to_owned(),
+            language: language.clone(),
+            translation_of: None,
+            other_fields: Vec::new(),
+            lines_above: 0,
+            body: String::new(),
+        }
+    }
+}
+
 /// The file of a page, of which nothing is rendered yet.
 pub(super) struct PageFile {
     file: String,

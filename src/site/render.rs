@@ -55,7 +55,7 @@ impl PageRenderer<'_> {
         })
     }
 
-    fn markdown(&self, source: &PageSource, address: Option<&PageAddress>, body: &Document) -> String {
+    pub(super) fn markdown(&self, source: &PageSource, address: Option<&PageAddress>, body: &Document) -> String {
         let canonical =
             address.map(|page| format!("canonical_url: {}\n", self.base_url.to(&page.path))).unwrap_or_default();
         let other_fields = source.other_fields.iter().map(|(name, value)| format!("{name}: {}\n", yaml(value)));
@@ -73,7 +73,13 @@ impl PageRenderer<'_> {
         )
     }
 
-    fn context(&self, source: &PageSource, name: &str, address: Option<&PageAddress>, body: &Document) -> Value {
+    pub(super) fn context(
+        &self,
+        source: &PageSource,
+        name: &str,
+        address: Option<&PageAddress>,
+        body: &Document,
+    ) -> Value {
         let path = address.map(|address| &address.path);
         let words = self.languages.words(&source.language);
         let nav = self.nav.iter().filter_map(|item| item.in_language(&source.language)).map(|link| {

@@ -15,6 +15,7 @@ mod maker_mails;
 mod outbox;
 mod people;
 mod releases;
+mod revisions;
 mod signups;
 mod statistics;
 mod tasks;
@@ -37,6 +38,7 @@ pub use people::{
     BounceRecord, ConsentRecord, Erased, EventRecord, Imported, ImportedPerson, LetterRecord, MatchingSignups,
     PersonRecord, Purged, SignupFilter,
 };
+pub use revisions::Revision;
 pub use statistics::DailyCount;
 pub use tasks::Task;
 pub use writer::Writer;

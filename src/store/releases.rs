@@ -1,6 +1,7 @@
 //! The table of releases. Every change also changes their revision, which all instances read.
 
 use super::connection::{Store, StoreFailure, Value, from_row_struct, values};
+use super::revisions::Revision;
 use crate::domain::network::parse_web_url;
 use crate::domain::releases::{
     BuildNumber, Channel, ImageName, MacosVersion, Notes, Reason, Release, ReleaseEdit, Releases, RolloutDays,
@@ -11,11 +12,6 @@ use crate::domain::time::Timestamp;
 
 const SELECT: &str = "SELECT written, file, external_url, length, sha256, notes, build, signature, minimum_macos, channel, \
          critical, phased_days, published_at, withdrawn_at, withdrawn_reason FROM releases";
-
-const SELECT_REVISION: &str = "SELECT number FROM revisions WHERE name = 'releases'";
-
-const NEXT_REVISION: &str = "INSERT INTO revisions (name, number) VALUES ('releases', 1) \
-     ON CONFLICT (name) DO UPDATE SET number = revisions.number + 1";
 
 const INSERT: &str = "INSERT INTO releases (version, written, file, external_url, length, sha256, notes, build, signature, \
          minimum_macos, channel, critical, phased_days, published_at) \
@@ -55,11 +51,6 @@ from_row_struct! {
 }
 
 impl Store {
-    /// Returns a number that differs whenever the releases do.
-    pub async fn releases_revision(&self) -> Result<i64, StoreFailure> {
-        Ok(self.run(SELECT_REVISION, &[]).await?.column()?.pop().unwrap_or_default())
-    }
-
     /// Returns all releases. A row that cannot be read does not hide the others.
     pub async fn releases(&self) -> Result<Releases, StoreFailure> {
         let rows: Vec<ReleaseRow> = self.run(SELECT, &[]).await?.all()?;
@@ -127,7 +118,7 @@ impl Store {
         let mut tx = self.begin().await?;
         let is_changed = tx.run(statement, values).await?.affected > 0;
         if is_changed {
-            tx.run(NEXT_REVISION, &[]).await?;
+            tx.change_revision(Revision::Releases).await?;
             tx.commit().await?;
         }
         Ok(is_changed)

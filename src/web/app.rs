@@ -63,8 +63,9 @@ impl AppState {
         content: &Content,
         max_open_images: usize,
     ) -> Result<App, SiteFailure> {
-        let releases = service.catalog.cached();
-        let built = BuiltSite::new(content, &base_url, &service.newest_image, &releases, &policies, None)?;
+        let (releases, letters) = (service.catalog.cached(), service.letters.cached());
+        let newest_image = &service.newest_image;
+        let built = BuiltSite::new(content, &base_url, newest_image, &releases, &letters, &policies, None)?;
         log_notes(&built);
         let mail_templates = MailTemplates::read(content, base_url.clone(), None)?;
         let metrics = Metrics::new();
@@ -109,8 +110,9 @@ impl AppState {
         let _one_at_a_time = self.rebuilding.lock().unwrap_or_else(PoisonError::into_inner);
         let Self { content, service, base_url, policies, .. } = self;
         let policies = Policies { keeps_waitlist, ..policies.clone() };
-        let (before, releases) = (self.built(), service.catalog.cached());
-        let built = BuiltSite::new(content, base_url, &service.newest_image, &releases, &policies, Some(&before))?;
+        let Service { newest_image, catalog, letters, .. } = service;
+        let (before, releases, letters) = (self.built(), catalog.cached(), letters.cached());
+        let built = BuiltSite::new(content, base_url, newest_image, &releases, &letters, &policies, Some(&before))?;
         self.mail_templates.replace(MailTemplates::read(content, base_url.clone(), None)?);
         log_notes(&built);
         log_sample_texts(&built);

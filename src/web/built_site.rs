@@ -7,13 +7,15 @@ use http::HeaderValue;
 use super::discovery::asset_file;
 use super::endpoints::endpoints;
 use super::headers::IMMUTABLE;
+use super::letters::letter_files;
 use super::representation::UnencodedResponse;
 use super::served::Served;
 use super::{discovery, reference};
 use crate::actions::NewestImage;
+use crate::domain::letters::ArchivedLetter;
 use crate::domain::network::BaseUrl;
 use crate::domain::releases::Releases;
-use crate::site::{Asset, Assets, Content, Policies, Site, SiteFacts, SiteFailure};
+use crate::site::{Asset, Assets, Content, Policies, Site, SiteFacts, SiteFailure, SiteInput};
 use crate::web::mcp::results::ToolResults;
 use crate::web::mcp::server_info::ServerInfo;
 use crate::web::releases::feeds::{Sample, release_files};
@@ -57,6 +59,7 @@ impl BuiltSite {
         base_url: &BaseUrl,
         newest_image: &NewestImage,
         releases: &Releases,
+        letters: &[ArchivedLetter],
         policies: &Policies,
         before: Option<&Self>,
     ) -> Result<Self, SiteFailure> {
@@ -66,7 +69,8 @@ impl BuiltSite {
         let endpoints = endpoints(&facts, policies);
         let reference =
             reference::build(&facts, &endpoints, base_url, newest_image, releases, sample.as_ref(), policies);
-        let mut site = Site::build(content, facts, policies, base_url, &reference, &is_taken, before)?;
+        let input = SiteInput { policies, base_url, reference: &reference, letters, is_taken: &is_taken, before };
+        let mut site = Site::build(content, facts, &input)?;
         let server_info = ServerInfo::new(&site, base_url);
         let mut served: HashMap<_, _> = before.into_iter().flat_map(Assets::iter).map(permanent_asset).collect();
         served.extend(site.assets.iter().map(stable_asset));
@@ -74,6 +78,7 @@ impl BuiltSite {
         served.extend(pages(&site, base_url));
         let mut files = discovery::files(&site, base_url, &endpoints, policies)?;
         files.extend(release_files(&site, base_url, releases, sample.as_ref())?);
+        files.extend(letter_files(&site, base_url)?);
         served.extend(files.into_iter().map(|(path, file)| (path, Served::File(file.into()))));
         let cors_files = discovery::cors_files(base_url, &endpoints, &server_info).into_iter();
         served.extend(cors_files.map(|(path, file)| (path.to_owned(), Served::CorsFile(file.into()))));
@@ -101,10 +106,11 @@ impl BuiltSite {
 const RESERVED: [&str; 10] =
     [".well-known", "api", "assets", "confirm", "contact", "desk", "download", "letters", "mcp", "unsubscribe"];
 /// Files of the service at the root.
-const FILES: [&str; 10] = [
+const FILES: [&str; 11] = [
     "/agents.md",
     "/appcast.xml",
     "/favicon.ico",
+    "/letters.atom",
     "/llms.txt",
     "/openapi.json",
     "/releases.atom",
@@ -138,7 +144,7 @@ fn pages(site: &Site, base_url: &BaseUrl) -> HashMap<String, Served> {
             served.insert(from.clone(), Served::Redirect(to));
         }
     }
-    for page in site.pages() {
+    for page in site.pages_and_letters() {
         served.insert(page.address.path.clone(), Served::page(page, base_url));
         served.insert(page.address.markdown_path.clone(), Served::markdown_file(page, base_url));
     }
@@ -155,15 +161,18 @@ pub fn try_build(
     base_url: &BaseUrl,
     newest_image: &NewestImage,
     releases: &Releases,
+    letters: &[ArchivedLetter],
     policies: &Policies,
 ) -> Result<(usize, Site), SiteFailure> {
-    let built = BuiltSite::new(content, base_url, newest_image, releases, policies, None)?;
+    let built = BuiltSite::new(content, base_url, newest_image, releases, letters, policies, None)?;
     Ok((built.served.len(), built.site))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::letters::{ImageName, Letter};
+    use crate::domain::time::Timestamp;
     use crate::web::routes::routes;
 
     #[test]
@@ -174,13 +183,18 @@ mod tests {
         let policies = Policies {
             ai_train: false,
             confirm_updates: false,
+            letters_archive: true,
             keep_messages: None,
             forwards_messages: false,
             records_bounces: false,
             keeps_waitlist: true,
             bucket_host: None,
         };
-        let built = BuiltSite::new(&content, &base_url, &newest_image, &Releases::default(), &policies, None).unwrap();
+        let gif = |_: &ImageName| Ok(b"GIF89a\x01\0\x01\0".to_vec());
+        let letter = Letter::parse_with_images("# New\n\n![a](b.gif)\n", gif).unwrap();
+        let letters = [ArchivedLetter { letter, sent: Timestamp::parse("2026-11-15T00:00:00Z").unwrap() }];
+        let releases = Releases::default();
+        let built = BuiltSite::new(&content, &base_url, &newest_image, &releases, &letters, &policies, None).unwrap();
         let pages: Vec<_> =
             built.site.pages().iter().flat_map(|page| [&page.address.path, &page.address.markdown_path]).collect();
         let routes = routes().map(|(path, _)| path.to_owned());

@@ -18,6 +18,7 @@ mod forms;
 mod headers;
 mod initiator;
 mod json;
+mod letters;
 mod limits;
 mod log;
 mod mcp;

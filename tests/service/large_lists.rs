@@ -125,7 +125,7 @@ async fn starting_a_letter_reads_each_recipient_a_few_times() {
         store.record_recipients(&letter.id, &people, now).await.expect("to be recorded");
         after = page.last;
     }
-    store.start_letter(&letter.id, now).await.expect("a start");
+    store.start_letter(&letter.id, false, now).await.expect("a start");
     let forecast = store.letter_forecast(Some(&letter.id), now).await.expect("a forecast");
     assert_eq!(forecast.recipients, PEOPLE.unsigned_abs());
     let (mut listed, mut after) = (0_usize, String::new());

@@ -1,5 +1,6 @@
 //! The monthly letter, from the command to the mailbox and the unsubscribe link.
 
+mod archive;
 mod base_urls;
 mod bounces;
 mod contents;
@@ -32,9 +33,13 @@ pub(super) struct LetterFixture {
 }
 
 async fn on_each_database(test: impl AsyncFn(&mut LetterFixture)) {
+    on_each_database_with(RawSettings::default(), test).await;
+}
+
+async fn on_each_database_with(written: RawSettings, test: impl AsyncFn(&mut LetterFixture)) {
     for database in each_migrated_database().await {
         println!("on {database:?}");
-        let mut fixture = LetterFixture::open(database).await;
+        let mut fixture = LetterFixture::open_with(written.clone(), database).await;
         test(&mut fixture).await;
         fixture.counts_agree().await;
         fixture.service.stop().await;
@@ -43,8 +48,12 @@ async fn on_each_database(test: impl AsyncFn(&mut LetterFixture)) {
 
 impl LetterFixture {
     async fn open(database: Database) -> Self {
+        Self::open_with(RawSettings::default(), database).await
+    }
+
+    async fn open_with(written: RawSettings, database: Database) -> Self {
         let server = MailServer::start().await;
-        let service = Service::start(RawSettings::default(), database).await;
+        let service = Service::start(written, database).await;
         Self { service, server }
     }
 
@@ -154,7 +163,7 @@ async fn a_letter_reaches_exactly_those_who_opted_in() {
             json!({
                 "id": fixture.status()["id"], "subject": "What is new in November", "started": fixture.status()["started"],
                 "recipients": 1, "sent": 1, "waiting": 0, "uncertain": 0, "refused": 0, "skipped": 0,
-                "bounced": 0,
+                "bounced": 0, "archived": false,
             })
         );
 

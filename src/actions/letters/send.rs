@@ -41,6 +41,8 @@ pub struct LetterSender {
     pub templates: MailTemplates,
     pub base_url: BaseUrl,
     pub letter: Letter,
+    /// Whether the letter is to be read on the site as well.
+    pub is_archived: bool,
     /// The makers, who get a mail if the mail server rejects every mailbox.
     pub contact_to: MailAddress,
     pub clock: Clock,
@@ -110,6 +112,7 @@ impl LetterSender {
             templates,
             base_url,
             letter,
+            is_archived: false,
             contact_to,
             clock,
             connection: None,
@@ -119,9 +122,13 @@ impl LetterSender {
 
     /// Composes a copy that nobody gets, so that what is wrong with the letter shows before the first recipient is claimed. Then
     /// records the recipients, each with an unsubscribe token, unless this letter was started before.
-    pub async fn start(&self) -> Result<(), LetterFailure> {
+    pub async fn start(&mut self) -> Result<(), LetterFailure> {
         self.compose_sample()?;
-        Ok(self.record_recipients().await?)
+        self.record_recipients().await?;
+        // One that was started before is where it was put then, or later.
+        let started = self.store.letter(&self.letter.id).await.map_err(Failure::from)?;
+        self.is_archived &= started.is_some_and(|letter| letter.archived);
+        Ok(())
     }
 
     fn compose_sample(&self) -> Result<(), LetterFailure> {
@@ -150,7 +157,7 @@ impl LetterSender {
                 after = page.last;
             }
         }
-        Ok(store.start_letter(letter, now).await?)
+        Ok(store.start_letter(letter, self.is_archived, now).await?)
     }
 
     /// Claims the next recipient and sends the letter to them.
@@ -292,7 +299,7 @@ impl LetterSender {
             through: to.origin,
             url: self.base_url.to(&token.path(UNSUBSCRIBE_PATH)),
         };
-        let rendered = self.templates.letter(&self.letter, &recipient)?;
+        let rendered = self.templates.letter(&self.letter, &recipient, self.is_archived)?;
         Ok((recipient, rendered))
     }
 }

@@ -1,13 +1,9 @@
 //! What an instance serves: the releases as it last read them, where their images are (in a folder or in a bucket), and the URL
 //! of the newest one.
-//!
-//! The database is the source of truth. A running service compares its revision twice a second (`serve/background.rs`) and
-//! reads the releases again when it has changed. No request waits for that, and while the database is unavailable the last
-//! known ones are used.
 
 use std::io::{self, SeekFrom};
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -18,13 +14,14 @@ use tokio::time::timeout;
 use tokio_util::io::ReaderStream;
 
 use crate::actions::failure::Failure;
+use crate::actions::revision_cache::RevisionCache;
 use crate::bucket::{ANSWER_TIMEOUT, Bucket, BucketFailure};
 use crate::clock::Clock;
 use crate::config::{ImagePlace, InvalidSettings};
 use crate::domain::network::BaseUrl;
 use crate::domain::releases::{Channel, Release, Releases, file_stem};
 use crate::domain::text::io_error_in_words;
-use crate::store::{Store, StoreFailure};
+use crate::store::{Revision, Store, StoreFailure};
 
 /// Read buffer per download.
 const CHUNK_SIZE: usize = 64 * 1024;
@@ -153,24 +150,13 @@ const REFRESH_TIMEOUT: Duration = Duration::from_secs(2);
 pub struct ReleaseCatalog {
     store: Store,
     images: ImageStore,
-    cache: Arc<RwLock<CachedReleases>>,
-}
-
-#[derive(Clone, Debug, Default)]
-struct CachedReleases {
-    /// `None` until the releases were read.
-    revision: Option<i64>,
-    releases: Arc<Releases>,
+    cache: Arc<RevisionCache<Releases>>,
 }
 
 impl ReleaseCatalog {
     /// Creates an empty cache.
     pub fn new(store: Store, images: ImageStore) -> Self {
-        Self { store, images, cache: Arc::default() }
-    }
-
-    fn cache(&self) -> CachedReleases {
-        self.cache.read().unwrap_or_else(PoisonError::into_inner).clone()
+        Self { store, images, cache: Arc::new(RevisionCache::new(Revision::Releases)) }
     }
 
     /// Whether other instances may serve the same releases.
@@ -180,29 +166,18 @@ impl ReleaseCatalog {
 
     /// Returns the releases as last read.
     pub fn cached(&self) -> Arc<Releases> {
-        self.cache().releases
+        self.cache.value()
     }
 
     /// Returns the releases as last read, or a failure if the database was unavailable since the start.
     pub fn known(&self) -> Result<Arc<Releases>, Failure> {
-        match self.cache().revision {
-            Some(_) => Ok(self.cached()),
-            None => Err(StoreFailure::timed_out().into()),
-        }
+        if self.cache.is_known() { Ok(self.cached()) } else { Err(StoreFailure::timed_out().into()) }
     }
 
     /// Reads the releases again if they have changed.
     pub async fn refresh(&self) -> Result<(), StoreFailure> {
-        timeout(REFRESH_TIMEOUT, self.read_if_changed()).await.unwrap_or_else(|_| Err(StoreFailure::timed_out()))
-    }
-
-    async fn read_if_changed(&self) -> Result<(), StoreFailure> {
-        let revision = Some(self.store.releases_revision().await?);
-        if self.cache().revision != revision {
-            let releases = Arc::new(self.store.releases().await?);
-            *self.cache.write().unwrap_or_else(PoisonError::into_inner) = CachedReleases { revision, releases };
-        }
-        Ok(())
+        let refresh = self.cache.refresh(&self.store, self.store.releases());
+        timeout(REFRESH_TIMEOUT, refresh).await.unwrap_or_else(|_| Err(StoreFailure::timed_out()))
     }
 
     /// Where the images of the releases are.

@@ -87,8 +87,12 @@ async fn run_checks(settings: &Settings, name_servers: &NameServers, findings: &
         Some(store) => store.releases().await.unwrap_or_default(),
         None => Releases::default(),
     };
+    let letters = match &store {
+        Some(store) if settings.letters_archive => store.archived_letters().await.unwrap_or_default(),
+        _ => Vec::new(),
+    };
     let mut has_waitlist = true;
-    match check_site(settings, &base_url, &releases, findings) {
+    match check_site(settings, &base_url, &releases, &letters, findings) {
         Ok((Site { facts, sample_texts, .. }, newest_image)) => {
             let steps =
                 setup_steps(&facts, &sample_texts, &newest_image, &releases, &base_url, settings.mail.is_some());

@@ -9,6 +9,7 @@ use super::finding::{Finding, Findings, PROBE_TIMEOUT, failed, note, ok};
 use crate::actions::{CertificateOrders, ImageStore, NewestImage, ReleaseCatalog, image_problem};
 use crate::clock::Clock;
 use crate::config::{CertificateSource, InvalidSettings, Settings};
+use crate::domain::letters::ArchivedLetter;
 use crate::domain::network::BaseUrl;
 use crate::domain::releases::{Release, Releases};
 use crate::domain::time::Timestamp;
@@ -23,13 +24,14 @@ pub(super) fn check_site(
     settings: &Settings,
     base_url: &BaseUrl,
     releases: &Releases,
+    letters: &[ArchivedLetter],
     findings: &mut Findings,
 ) -> Result<(Site, NewestImage), SiteFailure> {
     let content = Content::from_settings(settings)?;
     let facts = SiteFacts::read(&content)?;
     let newest_image = NewestImage::choose(settings.download_url.as_deref(), base_url, &facts.name);
     let policies = Policies::from_settings(settings, facts.waitlist);
-    let (files, site) = web::try_build(&content, base_url, &newest_image, releases, &policies)?;
+    let (files, site) = web::try_build(&content, base_url, &newest_image, releases, letters, &policies)?;
     MailTemplates::read(&content, base_url.clone(), settings.postal_address.as_deref())?;
     let origin = settings
         .site_dir

@@ -58,7 +58,7 @@ pub(super) fn preview(settings: &Settings, file: &Path) -> Result<(), Failure> {
     let letter = read(file)?;
     let postal_address = settings.postal_address.as_deref().unwrap_or("(The setting `postal_address` goes here.)");
     let recipient = placeholder(settings);
-    let rendered = mail_templates(settings, postal_address)?.letter(&letter, &recipient)?;
+    let rendered = mail_templates(settings, postal_address)?.letter(&letter, &recipient, settings.letters_archive)?;
     rendered.check_size()?;
     let mailer = match &settings.mail {
         Some(mail) => Mailer::from_settings(mail),
@@ -92,14 +92,14 @@ fn with_images(rendered: &RenderedMail) -> String {
 
 /// Fails as `preview` does if the letter is too long, before anybody is asked.
 pub(super) fn check_size(settings: &Settings, templates: &MailTemplates, letter: &Letter) -> Result<(), Failure> {
-    Ok(templates.letter(letter, &placeholder(settings))?.check_size()?)
+    Ok(templates.letter(letter, &placeholder(settings), settings.letters_archive)?.check_size()?)
 }
 
 pub(super) async fn test(settings: &Settings, file: &Path, to: &EmailAddress) -> Result<(), Failure> {
     let letter = read(file)?;
     let (mailer, templates, _) = mailer_and_templates(settings)?;
     let recipient = placeholder(settings);
-    let mut rendered = templates.letter(&letter, &recipient)?;
+    let mut rendered = templates.letter(&letter, &recipient, settings.letters_archive)?;
     rendered.check_size()?;
     rendered.subject = format!("[Test] {}", letter.subject);
     let not_sent = |reason: &str| Failure::new(format!("The test copy was not sent: {}.", sanitize_line(reason)));

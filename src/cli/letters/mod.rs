@@ -1,5 +1,6 @@
 //! `porchlight letter`
 
+mod archive;
 mod bounces;
 mod copies;
 mod letter_file;
@@ -18,11 +19,12 @@ use super::terminal::{ListPrinter, confirm, eprint_line, format_row, print_recor
 use crate::actions::LetterSender;
 use crate::clock::Clock;
 use crate::config::Settings;
-use crate::domain::letters::{Letter, LetterCounts, LetterForecast};
+use crate::domain::letters::{Letter, LetterCounts, LetterForecast, LetterReference, letter_path};
 use crate::domain::mail::EmailAddress;
 use crate::domain::sha256::Sha256;
 use crate::domain::text::quantity;
 use crate::store::{StartedLetter, Store};
+use archive::archive;
 use copies::{check_size, mailer_and_templates, preview, test};
 use letter_file::read;
 use recipients::RecipientsArguments;
@@ -75,6 +77,20 @@ pub(super) enum LetterCommand {
     #[command(before_help = "Examples:\n  porchlight letter recipients 9f86d081 --state refused\n  \
         porchlight letter recipients 9f86d081 --csv > november.csv")]
     Recipients(RecipientsArguments),
+    /// Let a letter that was sent be read on the site, or take it out
+    ///
+    /// With the setting `letters_archive`, that is so for each letter whose sending begins. This is for the others.
+    #[command(
+        before_help = "Examples:\n  porchlight letter archive 9f86d081\n  porchlight letter archive 9f86d081 --remove"
+    )]
+    Archive {
+        /// Id of the letter, or its beginning, as `letter list` shows it
+        #[arg(value_parser = LetterReference::parse)]
+        letter: LetterReference,
+        /// Take it out
+        #[arg(long)]
+        remove: bool,
+    },
     /// List all letters, latest first
     #[command(before_help = "Example:\n  porchlight letter list")]
     List {
@@ -98,6 +114,9 @@ pub(super) fn run(command: LetterCommand, settings: &Settings) -> Result<(), Fai
         LetterCommand::Recipients(arguments) => {
             with_store(settings, Access::Read, async |store| arguments.run(store).await)
         }
+        LetterCommand::Archive { letter, remove } => {
+            with_store(settings, Access::Write, async |store| archive(settings, store, &letter, remove).await)
+        }
         LetterCommand::List { json } => list(settings, json),
     }
 }
@@ -115,6 +134,7 @@ async fn send(settings: &Settings, file: Option<&Path>, yes: bool) -> Result<(),
     check_size(settings, &templates, &letter)?;
     let (base_url, clock) = (settings.public_url(), Clock::System);
     let mut sender = LetterSender::new(store.clone(), mailer, templates, base_url, letter, contact_to, clock);
+    sender.is_archived = settings.letters_archive;
     let started = store.letter(&id).await?;
     if let Some(letter) = started.as_ref().filter(|letter| letter.counts.waiting == 0) {
         eprint_line(&format!("This letter has already been sent. {}", counts(letter)));
@@ -133,6 +153,10 @@ async fn send(settings: &Settings, file: Option<&Path>, yes: bool) -> Result<(),
             if forecast.others() > 0 {
                 let others = quantity(forecast.others(), "person does not get it", "people do not get it");
                 eprint_line(&format!("{others}: {}.", forecast.reasons()));
+            }
+            if settings.letters_archive && started.as_ref().is_none_or(|letter| letter.archived) {
+                let page = letter_path(&id, &sender.letter.subject);
+                eprint_line(&format!("Everybody can read it at {} (`letters_archive`).", sender.base_url.to(&page)));
             }
             let people = quantity(recipients, "person", "people");
             confirm(&format!("Send “{}” to {people}?", sender.letter.subject), yes, "Nothing was sent.")?;
@@ -199,7 +223,8 @@ fn status(settings: &Settings, file: Option<&Path>, as_json: bool) -> Result<(),
 fn list(settings: &Settings, as_json: bool) -> Result<(), Failure> {
     with_store(settings, Access::Read, async |store| {
         let letters = store.letters().await?;
-        let summary = |letter: &StartedLetter| short_counts(&letter.counts);
+        let summary =
+            |letter: &StartedLetter| short_counts(&letter.counts) + if letter.archived { ", archived" } else { "" };
         let width = letters.iter().map(|letter| summary(letter).len()).max().unwrap_or_default();
         let mut list = ListPrinter::new(as_json, None);
         for letter in &letters {
@@ -225,8 +250,9 @@ async fn outcome(store: &Store, letter: &StartedLetter) -> Result<String, Failur
 fn counts(letter: &StartedLetter) -> String {
     let counts = &letter.counts;
     let bounced = if counts.bounced > 0 { format!("; {} bounced", counts.bounced) } else { String::new() };
+    let archived = if letter.archived { "; archived" } else { "" };
     format!(
-        "“{}”: {}, {} sent, {} waiting, {} uncertain, {} refused, {} skipped{bounced}",
+        "“{}”: {}, {} sent, {} waiting, {} uncertain, {} refused, {} skipped{bounced}{archived}",
         sanitize_line(&letter.subject),
         quantity(counts.recipients, "recipient", "recipients"),
         counts.sent,

@@ -12,6 +12,7 @@ use crate::cli::people::escape_formula;
 use crate::cli::terminal::{ListPrinter, format_row, print_line, sanitize_line, terminal_width};
 use crate::domain::letters::{LetterReference, RecipientFilter};
 use crate::domain::parse::Invalid;
+use crate::domain::sha256::Sha256;
 use crate::domain::time::Timestamp;
 use crate::store::{ListedRecipient, Store};
 
@@ -36,7 +37,7 @@ const COLUMNS: &str = "email,state,at,trouble,bounce,bounced_at";
 
 impl RecipientsArguments {
     pub(super) async fn run(self, store: &Store) -> Result<(), Failure> {
-        let letter = find(store, &self.letter).await?;
+        let letter = find(store, &self.letter).await?.hex();
         let (width, mut after) = (terminal_width(), String::new());
         let mut list = ListPrinter::new(self.json, None);
         if self.csv {
@@ -59,16 +60,18 @@ impl RecipientsArguments {
     }
 }
 
-async fn find(store: &Store, reference: &LetterReference) -> Result<String, Failure> {
-    let mut found = store.letters_by_reference(reference).await?;
+/// Finds a letter that was started.
+pub(super) async fn find(store: &Store, reference: &LetterReference) -> Result<Sha256, Failure> {
+    let mut found = store.letters_by_reference(reference).await?.into_iter().filter_map(|id| Sha256::from_hex(&id));
     let name = reference.as_str();
-    match (found.pop(), found.is_empty()) {
+    match (found.next(), found.next().is_none()) {
         (Some(letter), true) => Ok(letter),
         (Some(_), false) => Err(Failure::new(format!(
             "More than one letter begins with {name}. `porchlight letter list --json` shows their full ids."
         ))),
         (None, _) => {
-            Err(Failure::new(format!("There is no letter {name}. `porchlight letter list` lists all letters.")))
+            let list = "`porchlight letter list` lists all that have";
+            Err(Failure::new(format!("No letter {name} has been sent, or begun to be. {list}.")))
         }
     }
 }

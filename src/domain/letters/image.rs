@@ -58,6 +58,17 @@ word_enum! {
     }
 }
 
+impl ImageFormat {
+    /// What the names of such files end in.
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Self::Png => "png",
+            Self::Jpeg => "jpg",
+            Self::Gif => "gif",
+        }
+    }
+}
+
 /// An image that can be part of a mail.
 #[derive(Clone, PartialEq, Eq)]
 pub struct LetterImage {

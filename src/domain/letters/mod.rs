@@ -1,5 +1,6 @@
 //! The monthly letter, the links in it, and what comes back as undeliverable.
 
+mod archive;
 mod asked_mailbox;
 mod bounce_verdict;
 mod forecast;
@@ -8,6 +9,7 @@ mod letter;
 mod list_id;
 mod recipient_list;
 
+pub use archive::{ArchivedLetter, LETTERS_PATH, letter_path};
 pub use asked_mailbox::{AskedMailbox, AskedSlot, slot_to_ask};
 pub use bounce_verdict::{Bounce, BounceAddress, BounceTag, RecipientReport, StatusCode, is_mailbox_rejection};
 pub use forecast::LetterForecast;

@@ -6,15 +6,16 @@ use std::fmt::{self, Write as _};
 use comrak::html::{ChildRendering, Context, format_document_with_formatter, format_node_default};
 use comrak::nodes::{NodeValue, Sourcepos};
 use comrak::options::Plugins;
-use comrak::{Arena, Node};
+use comrak::{Arena, Node, Options};
 use serde::Serialize;
 
-use super::parse::{AnchorNames, heading_level, parse, slug};
-use crate::domain::markdown::{options, split_anchor};
+use super::parse::{AnchorNames, heading_level, slug};
+use crate::domain::markdown::{options, parse, split_anchor};
 
 /// Markdown, the same without the `{#anchor}` of its headings, and their anchors.
 #[derive(Debug)]
 pub(in crate::site) struct Document {
+    options: Options<'static>,
     with_anchors: String,
     pub(super) source: String,
     anchors: Anchors,
@@ -53,8 +54,12 @@ struct SectionContent {
 }
 
 impl Document {
-    /// A heading's anchor is its `{#anchor}`, or else made from its text.
     pub(in crate::site) fn parse(markdown: &str) -> Self {
+        Self::with_options(markdown, options())
+    }
+
+    /// A heading's anchor is its `{#anchor}`, or else made from its text.
+    pub(super) fn with_options(markdown: &str, options: Options<'static>) -> Self {
         // Line numbers have to be comrak's, which ends a line at a lone carriage return too.
         let mut source = markdown.replace("\r\n", "\n").replace('\r', "\n");
         if !source.ends_with('\n') {
@@ -63,7 +68,7 @@ impl Document {
         let mut lines: Vec<_> = source.lines().map(str::to_owned).collect();
         let (arena, mut anchors, mut names) = (Arena::new(), Anchors::new(), AnchorNames::default());
         let mut without_anchor = Vec::new();
-        for node in parse(&arena, &source).descendants() {
+        for node in parse(&arena, &source, &options).descendants() {
             let NodeValue::Heading(heading) = node.data().value else { continue };
             let Sourcepos { start, end } = node.data().sourcepos;
             let last_line = &mut lines[if heading.setext { end.line - 2 } else { start.line - 1 }];
@@ -76,12 +81,12 @@ impl Document {
         }
         // Only now, so that no text takes an anchor that a later heading names.
         anchors.extend(without_anchor.into_iter().map(|(line, slug)| (line, names.unused(&slug))));
-        Self { source: lines.join("\n") + "\n", with_anchors: source, anchors }
+        Self { options, source: lines.join("\n") + "\n", with_anchors: source, anchors }
     }
 
     pub(in crate::site) fn render(&self) -> RenderedDocument {
         let arena = Arena::new();
-        let root = parse(&arena, &self.source);
+        let root = parse(&arena, &self.source, &self.options);
         let blocks: Vec<_> = root.children().collect();
         let starts_section = |block: Node| matches!(heading_level(block), Some(2 | 3));
         let is_top = |block: &Node| heading_level(block) == Some(1);
@@ -117,25 +122,26 @@ impl Document {
     }
 
     fn html<'a>(&self, nodes: impl IntoIterator<Item = Node<'a>>) -> String {
-        let (mut html, options, plugins) = (String::new(), options(), Plugins::default());
+        let (mut html, plugins) = (String::new(), Plugins::default());
         for node in nodes {
             // Writing to a `String` cannot fail.
-            let _ = format_document_with_formatter(node, &options, &mut html, &plugins, format_node, &self.anchors);
+            let _ =
+                format_document_with_formatter(node, &self.options, &mut html, &plugins, format_node, &self.anchors);
         }
         html
     }
 
     /// The Markdown with the anchors that headings name, in which links within the site start with `base_url`.
     pub(in crate::site) fn with_anchors_and_absolute_links(&self, base_url: &str) -> String {
-        make_links_absolute(&self.with_anchors, base_url)
+        make_links_absolute(&self.with_anchors, base_url, &self.options)
     }
 }
 
-fn make_links_absolute(source: &str, base_url: &str) -> String {
+fn make_links_absolute(source: &str, base_url: &str, options: &Options) -> String {
     let line_starts: Vec<_> =
         [0].into_iter().chain(source.match_indices('\n').map(|(newline, _)| newline + 1)).collect();
     let (arena, mut destinations) = (Arena::new(), BTreeSet::new());
-    for node in parse(&arena, source).descendants() {
+    for node in parse(&arena, source, options).descendants() {
         let data = node.data();
         if let NodeValue::Link(link) | NodeValue::Image(link) = &data.value
             && is_within_site(&link.url)

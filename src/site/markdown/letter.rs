@@ -49,13 +49,13 @@ impl RenderedLetter {
 }
 
 /// Whether a node is a paragraph, and not one of an image alone.
-fn starts_with_words(node: Node) -> bool {
+pub(super) fn starts_with_words(node: Node) -> bool {
     let is_image = |node: Node| matches!(node.data().value, NodeValue::Image(_));
     matches!(node.data().value, NodeValue::Paragraph) && !node.first_child().is_some_and(is_image)
 }
 
 /// The first words of a paragraph.
-fn words(paragraph: Node) -> String {
+pub(super) fn words(paragraph: Node) -> String {
     let text = paragraph.collect_text();
     let Some((end, _)) = text.char_indices().nth(PREVIEW_CHARS) else { return text };
     let whole_words = text[..end].rsplit_once(' ').map_or(&text[..end], |(words, _)| words);

@@ -1,11 +1,13 @@
 //! Markdown. Knows no page and no template.
 
+mod archived;
 mod document;
 mod letter;
 mod letter_text;
 mod nested;
 mod parse;
 
+pub(super) use archived::{ArchivedMarkdown, text_as_markdown};
 pub(super) use document::Document;
 pub(super) use letter::RenderedLetter;
 pub use nested::nest_markdown;

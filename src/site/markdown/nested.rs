@@ -3,7 +3,7 @@
 use comrak::nodes::{AstNode, NodeValue};
 use comrak::{Arena, Node};
 
-use super::parse::{AnchorNames, slug};
+use super::parse::{AnchorNames, heading_level, slug};
 use crate::domain::markdown::{options, parse, without_anchor};
 
 /// The level of the highest headings, below the title of the page and its sections.
@@ -27,7 +27,9 @@ pub fn nest_markdown(markdown: &str, scope: &str) -> String {
         let is_heading = matches!(node.data().value, NodeValue::Heading(_));
         if is_heading {
             let anchor = anchors.unused(&format!("{scope}_{}", slug(&without_anchor(node))));
-            lower(node);
+            if let Some(level) = heading_level(node) {
+                set_level(node, level + FIRST_LEVEL - 1);
+            }
             node.append(arena.alloc(AstNode::from(NodeValue::Raw(format!(" {{#{anchor}}}")))));
         } else {
             avoid_misreading(node);
@@ -39,9 +41,10 @@ pub fn nest_markdown(markdown: &str, scope: &str) -> String {
     nested
 }
 
-fn lower(heading: Node) {
+/// Changes the level of a heading, which is written on one line.
+pub(super) fn set_level(heading: Node, level: u8) {
     if let NodeValue::Heading(heading) = &mut heading.data_mut().value {
-        heading.level = (heading.level + FIRST_LEVEL - 1).min(LAST_LEVEL);
+        heading.level = level.min(LAST_LEVEL);
         heading.setext = false;
     }
     for node in heading.descendants() {
@@ -53,7 +56,7 @@ fn lower(heading: Node) {
 }
 
 /// Changes what comrak would write in a way that reads as something else.
-fn avoid_misreading(node: Node) {
+pub(super) fn avoid_misreading(node: Node) {
     match &mut node.data_mut().value {
         NodeValue::Link(link) | NodeValue::Image(link) => link.title = link.title.replace('\n', " "),
         NodeValue::CodeBlock(code) => code.info = code.info.replace('\n', " "),

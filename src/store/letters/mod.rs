@@ -1,5 +1,6 @@
 //! Letters, their recipients, opt-ins with their confirmation, unsubscribing, and bounces.
 
+mod archive;
 mod bounces;
 mod claims;
 mod confirmation_mails;

@@ -15,6 +15,7 @@ use crate::domain::time::Timestamp;
 use crate::store::connection::{
     BatchStatement, Statement, Store, StoreFailure, Transaction, count, from_row_struct, values,
 };
+use crate::store::revisions::Revision;
 
 /// A letter that has been started.
 #[derive(Clone, Debug, Serialize)]
@@ -25,9 +26,11 @@ pub struct StartedLetter {
     pub started_at: Timestamp,
     #[serde(flatten)]
     pub counts: LetterCounts,
+    /// Whether everybody can read it on the site.
+    pub archived: bool,
 }
 
-const START: &str = "UPDATE letters SET started_at = $2 WHERE id = $1 AND started_at IS NULL";
+const START: &str = "UPDATE letters SET started_at = $2, archived = $3 WHERE id = $1 AND started_at IS NULL";
 
 /// Nobody is added once the letter has started.
 const INSERT_RECIPIENTS: BatchStatement = BatchStatement::new(
@@ -54,7 +57,7 @@ const ADD_TO_COUNTS: &str = "UPDATE letters SET waiting = waiting + $2, uncertai
 macro_rules! select_letters {
     ($rest:literal) => {
         concat!(
-            "SELECT id, subject, started_at, waiting, uncertain, sent, refused, skipped, bounced FROM letters \
+            "SELECT id, subject, started_at, waiting, uncertain, sent, refused, skipped, bounced, archived FROM letters \
              WHERE started_at IS NOT NULL ",
             $rest
         )
@@ -78,17 +81,18 @@ from_row_struct! {
         refused: i64,
         skipped: i64,
         bounced: i64,
+        archived: i64,
     }
 }
 
 impl From<LetterRow> for StartedLetter {
     fn from(row: LetterRow) -> Self {
-        let LetterRow { id, subject, started_at, waiting, uncertain, sent, refused, skipped, bounced } = row;
+        let LetterRow { id, subject, started_at, waiting, uncertain, sent, refused, skipped, bounced, archived } = row;
         let [sent, waiting, uncertain, refused, skipped, bounced] =
             [sent, waiting, uncertain, refused, skipped, bounced].map(count);
         let recipients = sent + waiting + uncertain + refused + skipped;
         let counts = LetterCounts { recipients, sent, waiting, uncertain, refused, skipped, bounced };
-        Self { id, subject, started_at, counts }
+        Self { id, subject, started_at, counts, archived: archived != 0 }
     }
 }
 
@@ -168,10 +172,16 @@ impl Store {
         tx.commit().await
     }
 
-    /// Starts a letter whose recipients are recorded. If it was started before, deferred ones become due.
-    pub async fn start_letter(&self, letter: &Sha256, at: Timestamp) -> Result<(), StoreFailure> {
+    /// Starts a letter whose recipients are recorded, in the archive or not. If it was started before, deferred ones become due.
+    pub async fn start_letter(&self, letter: &Sha256, archived: bool, at: Timestamp) -> Result<(), StoreFailure> {
         let (id, mut steps) = (letter.hex(), self.steps());
-        if self.run(START, values![&id, at]).await?.affected > 0 {
+        let mut tx = self.begin().await?;
+        let is_started = tx.run(START, values![&id, at, archived]).await?.affected > 0;
+        if is_started && archived {
+            tx.change_revision(Revision::Letters).await?;
+        }
+        tx.commit().await?;
+        if is_started {
             self.run(ANALYZE, &[]).await?;
         }
         let values = values![&id, at, MAX_ROWS_PER_STEP];

@@ -1,7 +1,8 @@
 //! Reads people page by page: everybody in the order of addresses, or the newest first.
 //!
-//! A page is chosen over one index before anything is joined to it, so no statement reads more people than a page has. The
-//! states of people have no indexes: whoever looks for one walks the pages.
+//! A page is chosen over one index before anything is joined to it, so no statement reads more people than a page has, except
+//! that a search for a domain walks the newest ones until the page is full. States and domains have no indexes: whoever signs up
+//! would pay for what makers ask now and then.
 
 use crate::domain::limits::MAX_SEARCHED_PEOPLE;
 use crate::domain::mail::EmailAddress;
@@ -33,34 +34,43 @@ macro_rules! select_people {
 const SELECT_BY_ADDRESS: &str = select_people!("people WHERE address > $1 ORDER BY address LIMIT $2", "p.address");
 
 /// The newest people before the time `$1` and the address `$2`, since `$3`.
-macro_rules! select_newest {
+macro_rules! newest {
     ($people:literal, $condition:literal) => {
-        select_people!(
-            concat!(
-                $people,
-                " WHERE (first_seen_at, address) < ($1, $2) AND first_seen_at >= $3 ",
-                $condition,
-                "ORDER BY first_seen_at DESC, address DESC LIMIT $4"
-            ),
-            "p.first_seen_at DESC, p.address DESC"
+        concat!(
+            $people,
+            " WHERE (first_seen_at, address) < ($1, $2) AND first_seen_at >= $3 ",
+            $condition,
+            "ORDER BY first_seen_at DESC, address DESC LIMIT $4"
         )
     };
 }
 
-const SELECT_NEWEST: &str = select_newest!("people", "");
+macro_rules! select_newest {
+    ($page:expr) => {
+        select_people!($page, "p.first_seen_at DESC, p.address DESC")
+    };
+}
 
-/// The expressions are those of the index.
+const SELECT_NEWEST: &str = select_newest!(newest!("people", ""));
+
+/// Whoever has another domain is read in the index alone, which has the addresses.
+macro_rules! select_newest_of_domain {
+    ($condition:literal) => {
+        select_newest!(concat!("people WHERE address IN (SELECT address FROM ", newest!("people", $condition), ")"))
+    };
+}
+
 const SELECT_NEWEST_OF_DOMAIN: Statement = Statement {
-    sqlite: select_newest!("people", "AND substr(address, instr(address, '@') + 1) = $5 "),
-    postgres: select_newest!("people", "AND split_part(address, '@', 2) = $5 "),
+    sqlite: select_newest_of_domain!("AND substr(address, instr(address, '@') + 1) = $5 "),
+    postgres: select_newest_of_domain!("AND split_part(address, '@', 2) = $5 "),
 };
 
 /// From the address `$5` to before `$6`, of which the first `$7` are looked at.
-const SELECT_NEWEST_OF_RANGE: &str = select_newest!(
+const SELECT_NEWEST_OF_RANGE: &str = select_newest!(newest!(
     "(SELECT address, email, first_seen_at, first_join, opt_in FROM people WHERE address >= $5 AND address < $6 \
       ORDER BY address LIMIT $7) AS range",
     ""
-);
+));
 
 const COUNT_RANGE: &str =
     "SELECT COUNT(*) FROM (SELECT 1 FROM people WHERE address >= $1 AND address < $2 LIMIT $3) AS range";
@@ -176,7 +186,11 @@ mod tests {
         for (statement, search, sorts) in [
             (SELECT_BY_ADDRESS.into(), "PRIMARY KEY (address>?)", false),
             (SELECT_NEWEST.into(), "INDEX people_by_first_seen (first_seen_at>? AND (first_seen_at,address)<", false),
-            (SELECT_NEWEST_OF_DOMAIN, "INDEX people_by_domain (<expr>=? AND first_seen_at>? AND (first_seen_", false),
+            (
+                SELECT_NEWEST_OF_DOMAIN,
+                "INDEX people_by_first_seen (first_seen_at>? AND (first_seen_at,address)<",
+                false,
+            ),
             (SELECT_NEWEST_OF_RANGE.into(), "PRIMARY KEY (address>? AND address<?)", true),
             (COUNT_RANGE.into(), "PRIMARY KEY (address>? AND address<?)", false),
         ] {

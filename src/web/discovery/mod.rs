@@ -113,7 +113,7 @@ fn security_txt(facts: &SiteFacts, base_url: &BaseUrl) -> String {
 
 /// The canonical URLs of the pages, each with the date of its last change.
 fn sitemap(site: &Site, base_url: &BaseUrl) -> Result<String, SiteFailure> {
-    let pages = site.pages().iter().filter(|listed| !listed.noindex);
+    let pages = site.pages_and_letters().filter(|listed| !listed.noindex);
     let pages = pages.map(|ListedPage { address, page, .. }| {
         json!({ "url": base_url.to(&address.path), "last_updated": page.last_updated })
     });
@@ -123,7 +123,7 @@ fn sitemap(site: &Site, base_url: &BaseUrl) -> Result<String, SiteFailure> {
 /// The same list as Markdown.
 fn sitemap_md(site: &Site, base_url: &BaseUrl) -> String {
     let mut markdown = format!("# Pages of {}\n\n", site.facts.name);
-    for ListedPage { address, page, .. } in site.pages().iter().filter(|listed| !listed.noindex) {
+    for ListedPage { address, page, .. } in site.pages_and_letters().filter(|listed| !listed.noindex) {
         let url = base_url.to(&address.markdown_path);
         let _ = writeln!(markdown, "- [{}]({url}): {} Changed {}.", page.title, page.description, page.last_updated);
     }

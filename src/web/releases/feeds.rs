@@ -94,7 +94,7 @@ fn feed(site: &Site, base_url: &BaseUrl, releases: &Releases) -> Value {
     let page = site.page(PageName::Releases);
     json!({
         "site_language": site.facts.language.as_str(),
-        "title": site.feed_title(),
+        "title": site.feed_title("feed"),
         "app_name": site.facts.name,
         "tagline": site.facts.tagline,
         "maker": site.facts.maker,

@@ -76,7 +76,7 @@ async fn claiming_after_sending_would_double() {
             through: "the site",
             url: "https://troupe.example/".to_owned(),
         };
-        let mut rendered = careless.templates.letter(&careless.letter, &to).unwrap();
+        let mut rendered = careless.templates.letter(&careless.letter, &to, false).unwrap();
         rendered.subject = "Too early".to_owned();
         let now = fixture.service.clock.now();
         let mail = compose_copy(&careless.mailer, &rendered, &ada, &to, None, now).unwrap();

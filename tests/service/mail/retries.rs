@@ -191,6 +191,31 @@ async fn a_digest_that_is_refused_once_and_hung_up_on_once_is_halved() {
 }
 
 #[tokio::test]
+async fn no_half_of_a_digest_is_sent_before_its_time() {
+    on_each_database(async |fixture| {
+        fixture.server.command("poison ada3@ 451 4.7.1 later").await;
+        fixture.write_many(20).await;
+        fixture.failed_step().await;
+        fixture.advance_to_next_try().await;
+        fixture.failed_step().await;
+
+        let SendStep::Idle(Some(due)) = fixture.step().await else { panic!("a half is sent at once") };
+        let pause = fixture.service.clock.now().until(due);
+        assert!(pause >= Duration::from_secs(30), "{pause:?}");
+        fixture.service.clock.advance(pause.saturating_sub(Duration::from_millis(1)));
+        assert!(matches!(fixture.step().await, SendStep::Idle(_)));
+        assert!(fixture.server.mails().await.is_empty());
+
+        fixture.service.clock.advance(Duration::from_millis(1));
+        fixture.failed_step().await;
+        while !matches!(fixture.step().await, SendStep::Idle(_)) {}
+        let arrived: Vec<_> = fixture.server.mails().await.iter().flat_map(messages_in).collect();
+        assert!((11..=20).all(|number| arrived.contains(&number)), "{arrived:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_reply_with_control_characters_is_kept_without_them_and_never_logged() {
     on_each_database(async |fixture| {
         fixture.write(&message(1)).await;

@@ -491,7 +491,7 @@ async fn a_letter_skips_people_who_were_erased_or_opted_in_while_it_started() {
         store.prepare_letter(&letter).await.expect("to be prepared");
         store.record_recipients(&letter.id, &people, now).await.expect("to be recorded");
         assert!(store.letter(&letter.id).await.expect("a letter").is_none(), "not before all recipients are recorded");
-        store.start_letter(&letter.id, now).await.expect("to be started");
+        store.start_letter(&letter.id, false, now).await.expect("to be started");
 
         download(service, "cyd@example.com", true).await;
         let late = [(address("cyd@example.com"), RandomToken::from_random([9; 20]))];
