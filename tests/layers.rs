@@ -96,6 +96,8 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
             &["discovery::*", "mcp::results", "mcp::server_info", "mcp::tools", "reference", "releases::feeds"],
             // All of it together
             &["built_site"],
+            // What the command `check` and the desk look at
+            &["checks::*"],
             // State
             &["app"],
             // Handlers

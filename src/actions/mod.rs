@@ -35,7 +35,7 @@ pub use health::{
 };
 pub use letters::{
     BounceOutcome, LetterFailure, LetterSender, LetterStep, UnchangedReason, can_unsubscribe, compose_copy,
-    confirm_opt_in, confirmation_link, decline_opt_in, new_bounce_tag, record_bounce, unsubscribe,
+    confirm_opt_in, confirmation_link, decline_opt_in, new_bounce_tag, opt_in_sentences, record_bounce, unsubscribe,
 };
 pub use outbox::{ConfirmationTexts, OutboxSender, SendStep};
 pub use releases::{

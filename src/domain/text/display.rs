@@ -45,6 +45,11 @@ pub fn sanitize(text: &str) -> String {
     text.chars().map(replace).collect()
 }
 
+/// As [`sanitize`], with whitespace collapsed to one line.
+pub fn sanitize_line(text: &str) -> String {
+    sanitize(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
 /// Returns `text` with its first letter as a capital.
 pub fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
