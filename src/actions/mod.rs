@@ -27,7 +27,10 @@ pub use backup::{
     delete_old_backups, rotated_backup_folder,
 };
 pub use certificate::{CertificateOrders, delete_certificate_copy};
-pub use contact::send_contact;
+pub use contact::{
+    Discarded, RetryFailure, delivery_in_words, discard_messages, inbox_page, message_json, retried_in_words,
+    retry_message, send_contact,
+};
 pub use expiry::Pruner;
 pub use failure::Failure;
 pub use health::{

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::cli::contact::{contact_sender, message_json};
+use crate::actions::message_json;
 use crate::cli::failure::Failure;
 use crate::cli::terminal::sanitize_line;
 use crate::domain::contact::reference;
@@ -137,8 +137,7 @@ fn history(person: &PersonRecord) -> Vec<(Timestamp, String)> {
     }
     for entry in &person.messages {
         let (received, state) = (&entry.received, entry.state.as_str());
-        let mut text =
-            format!("message {} from {} ({state}):", reference(received.id), contact_sender(&received.contact));
+        let mut text = format!("message {} from {} ({state}):", reference(received.id), received.contact.sender());
         for line in sanitize(received.contact.text.as_str()).lines() {
             text = format!("{text}\n    {line}");
         }

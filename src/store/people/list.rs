@@ -157,22 +157,11 @@ fn parse_person(row: PersonRow) -> Person {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::connection::Database;
-
-    /// The plan of a statement in SQLite, with a line for each table that is read. PostgreSQL is asked in
-    /// `tests/service/large_lists.rs`.
-    async fn plan(store: &Store, statement: impl Into<Statement>) -> String {
-        let text = format!("EXPLAIN QUERY PLAN {}", statement.into().sqlite);
-        let mut tx = store.begin().await.unwrap();
-        let rows: Vec<(i64, i64, i64, String)> = tx.run_text(text, &[]).await.unwrap().all().unwrap();
-        rows.into_iter().map(|(.., line)| line + "\n").collect()
-    }
+    use crate::store::connection::tests::{empty_store, plan};
 
     #[tokio::test]
     async fn no_page_of_the_list_reads_a_whole_table() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&Database::Sqlite(folder.path().join("porchlight.db"))).unwrap();
-        store.migrate().await.unwrap();
+        let (_folder, store) = empty_store().await;
         for (statement, search, sorts) in [
             (SELECT_BY_ADDRESS.into(), "PRIMARY KEY (address>?)", false),
             (SELECT_NEWEST.into(), "INDEX people_by_first_seen (first_seen_at>? AND (first_seen_at,address)<", false),
