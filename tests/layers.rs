@@ -60,7 +60,7 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
             // The state that actions share
             &["service"],
             // Use cases
-            &["backup::*", "contact", "expiry", "health::*", "letters::*", "outbox::*", "signups", "site"],
+            &["backup::*", "contact", "expiry", "health::*", "letters::*", "outbox::*", "people::*", "signups", "site"],
             &[""],
         ],
     ),

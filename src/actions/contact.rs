@@ -29,10 +29,12 @@ pub async fn inbox_page(
     start: &PageStart<Uuid>,
     limit: usize,
 ) -> Result<(Page<InboxEntry>, Option<String>), StoreFailure> {
-    let page = match Page::new(start, store.inbox_page(query, start, limit + 1).await?, limit) {
-        Some(page) => page,
-        None => Page::newest(store.inbox_page(query, &PageStart::Newest, limit + 1).await?, limit),
-    };
+    let (mut start, mut found) = (start, store.inbox_page(query, start, limit + 1).await?);
+    if start.leads_to_newest(found.len(), limit) {
+        start = &PageStart::Newest;
+        found = store.inbox_page(query, start, limit + 1).await?;
+    }
+    let page = Page::new(start, found, limit);
     let is_cut = query.search.is_some() && !page.has_older && store.has_unsearched_messages().await?;
     Ok((page, is_cut.then(|| format!("Only the newest {MAX_SEARCHED_MESSAGES} messages were looked at."))))
 }

@@ -12,6 +12,7 @@ mod failure;
 mod health;
 mod letters;
 mod outbox;
+mod people;
 mod random;
 mod releases;
 mod service;
@@ -41,6 +42,10 @@ pub use letters::{
     confirm_opt_in, confirmation_link, decline_opt_in, new_bounce_tag, opt_in_sentences, record_bounce, unsubscribe,
 };
 pub use outbox::{ConfirmationTexts, OutboxSender, SendStep};
+pub use people::{
+    ErasedPerson, FoundPeople, LEFT_ELSEWHERE, PeoplePage, PersonFailure, erase_person, find_people, find_person,
+    people_notes, people_page, person_facts, person_history, person_json, suppress_person, unsuppress_person,
+};
 pub use releases::{
     ChangeFailure, ImageFailure, ImageSource, ImageStore, ImageStream, NewRelease, NewestImage, PublishFailure,
     ReleaseCatalog, ReleaseStore, Uploaded, check_withdrawable, edit_release, latest_path, latest_path_of,
@@ -52,5 +57,5 @@ pub use site::{
     AppMismatch, MAIL_STEP, address_step, check_app, claim_database, empty_database_warning, keeps_waitlist,
     sample_texts_step, setup_steps,
 };
-pub use statistics::{CachedSummary, CountBuffer, OpsSummary, StatisticsRange, ops_summary, statistics};
+pub use statistics::{CachedSummary, CachedTotals, CountBuffer, OpsSummary, StatisticsRange, ops_summary, statistics};
 pub use tokens::{authorize_token, create_token};

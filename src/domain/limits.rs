@@ -94,6 +94,8 @@ pub const MAX_SKIPPED_PEOPLE: usize = 100_000;
 
 /// How old the counts of rows in `/metrics` may be.
 pub const MAX_SUMMARY_AGE: Duration = Duration::from_secs(15);
+/// How old the numbers of people on the desk may be.
+pub const MAX_TOTALS_AGE: Duration = Duration::from_mins(1);
 
 /// Most rows that a command or a background task changes in one transaction, so that no request waits for long.
 pub const MAX_ROWS_PER_STEP: i64 = 250;

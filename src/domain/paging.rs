@@ -10,6 +10,21 @@ pub enum PageStart<P> {
     NewerThan(P),
 }
 
+impl<P> PageStart<P> {
+    /// The same way on, after another place.
+    pub fn after(&self, place: P) -> Self {
+        match self {
+            Self::Newest | Self::OlderThan(_) => Self::OlderThan(place),
+            Self::NewerThan(_) => Self::NewerThan(place),
+        }
+    }
+
+    /// Whether the newest page is the one to show, because no more than a page was found that is newer.
+    pub const fn leads_to_newest(&self, found: usize, limit: usize) -> bool {
+        matches!(self, Self::NewerThan(_)) && found <= limit
+    }
+}
+
 /// One page, newest first, and whether there are others beside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page<T> {
@@ -19,26 +34,17 @@ pub struct Page<T> {
 }
 
 impl<T> Page<T> {
-    /// Makes the newest page of at most `limit` items, from one more than that if there is.
-    pub fn newest(mut items: Vec<T>, limit: usize) -> Self {
-        let has_older = items.len() > limit;
+    /// Makes a page of at most `limit` items from up to one more than that, in the order in which they follow the start.
+    pub fn new<P>(start: &PageStart<P>, mut items: Vec<T>, limit: usize) -> Self {
+        let has_more = items.len() > limit;
         items.truncate(limit);
-        Self { items, has_newer: false, has_older }
-    }
-
-    /// As [`Self::newest`], from items in the order in which they follow the start. Returns `None` if fewer than a page are newer
-    /// than that: then the newest page is the one to show.
-    pub fn new<P>(start: &PageStart<P>, items: Vec<T>, limit: usize) -> Option<Self> {
-        let mut page = Self::newest(items, limit);
         match start {
-            PageStart::Newest => {}
-            PageStart::OlderThan(_) => page.has_newer = true,
-            PageStart::NewerThan(_) if !page.has_older => return None,
+            PageStart::Newest => Self { items, has_newer: false, has_older: has_more },
+            PageStart::OlderThan(_) => Self { items, has_newer: true, has_older: has_more },
             PageStart::NewerThan(_) => {
-                page.items.reverse();
-                page.has_newer = true;
+                items.reverse();
+                Self { items, has_newer: has_more, has_older: true }
             }
         }
-        Some(page)
     }
 }

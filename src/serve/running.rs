@@ -19,8 +19,8 @@ use super::task_supervisor::Supervisor;
 use super::{accept, background, mailing};
 use crate::acme::check_ca_file;
 use crate::actions::{
-    Alerts, CachedSummary, CertificateOrders, CountBuffer, ImageStore, NewestImage, Pruner, ReleaseCatalog, Service,
-    claim_database, delete_certificate_copy, empty_database_warning, keeps_waitlist,
+    Alerts, CachedSummary, CachedTotals, CertificateOrders, CountBuffer, ImageStore, NewestImage, Pruner,
+    ReleaseCatalog, Service, claim_database, delete_certificate_copy, empty_database_warning, keeps_waitlist,
 };
 use crate::clock::Clock;
 use crate::config::{CertificateSource, InvalidSettings, Secret, Settings};
@@ -92,6 +92,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
         certificate: certificate.as_ref().map(|certificate| certificate.status.clone()),
         count_buffer: CountBuffer::default(),
         cached_summary: CachedSummary::default(),
+        cached_totals: CachedTotals::default(),
         confirm_updates: settings.confirm_updates,
         forwards_messages: settings.mail.is_some(),
     };

@@ -222,7 +222,7 @@ async fn makers_mark_messages_as_answered_and_take_it_back() {
         let person = json_of(service, &["people", "show", "ada@example.com", "--json"]);
         assert_eq!(person["messages"], all(), "a data request has the same");
 
-        service.clock.advance(Duration::from_secs(60));
+        service.clock.advance(Duration::from_mins(1));
         assert_eq!(run(service, &["inbox", "answered", &reference(0)]).0, 0);
         assert_eq!(answered(0), at, "the first time counts");
         let (code, output) = run(service, &["inbox", "answered", &reference(0), &reference(1), "--undo"]);

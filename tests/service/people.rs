@@ -3,6 +3,7 @@
 mod erasure;
 mod lists;
 mod other_tools;
+mod pages;
 mod purge;
 mod search;
 

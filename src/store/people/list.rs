@@ -5,7 +5,8 @@
 
 use crate::domain::limits::MAX_SEARCHED_PEOPLE;
 use crate::domain::mail::EmailAddress;
-use crate::domain::people::{PeopleSearch, Person};
+use crate::domain::paging::PageStart;
+use crate::domain::people::{PeopleQuery, PeopleSearch, Person, PersonPlace};
 use crate::domain::signups::PendingOptIn;
 use crate::domain::time::Timestamp;
 use crate::store::connection::{Rows, Statement, Store, StoreFailure, from_row_struct, values};
@@ -14,7 +15,7 @@ use super::records::parse_opt_in;
 
 /// Everything about the people of a page, which `$page` chooses.
 macro_rules! select_people {
-    ($page:expr, $order:literal) => {
+    ($page:expr, $order:expr) => {
         concat!(
             "SELECT p.address, p.email, p.first_seen_at, p.first_join, c.at, c.via, c.source, c.wording, c.confirmed_at, \
                  w.at AS pending_since, f.asked_at, \
@@ -32,35 +33,58 @@ macro_rules! select_people {
 
 const SELECT_BY_ADDRESS: &str = select_people!("people WHERE address > $1 ORDER BY address LIMIT $2", "p.address");
 
-/// The newest people before the time `$1` and the address `$2`, since `$3`.
-macro_rules! select_newest {
-    ($people:literal, $condition:literal) => {
+/// The people on one side of the time `$1` and the address `$2`, since `$3`.
+macro_rules! select_beside {
+    ($people:literal, $condition:literal, $side:literal, $order:literal) => {
         select_people!(
             concat!(
                 $people,
-                " WHERE (first_seen_at, address) < ($1, $2) AND first_seen_at >= $3 ",
+                " WHERE (first_seen_at, address) ",
+                $side,
+                " ($1, $2) AND first_seen_at >= $3 ",
                 $condition,
-                "ORDER BY first_seen_at DESC, address DESC LIMIT $4"
+                "ORDER BY first_seen_at",
+                $order,
+                ", address",
+                $order,
+                " LIMIT $4"
             ),
-            "p.first_seen_at DESC, p.address DESC"
+            concat!("p.first_seen_at", $order, ", p.address", $order)
         )
     };
 }
 
-const SELECT_NEWEST: &str = select_newest!("people", "");
+/// The pages of everybody and of each search on one side of a person.
+struct Pages {
+    all: &'static str,
+    /// The expressions are those of the index.
+    of_domain: Statement,
+    /// From the address `$5` to before `$6`, of which the first `$7` are looked at.
+    of_range: &'static str,
+}
 
-/// The expressions are those of the index.
-const SELECT_NEWEST_OF_DOMAIN: Statement = Statement {
-    sqlite: select_newest!("people", "AND substr(address, instr(address, '@') + 1) = $5 "),
-    postgres: select_newest!("people", "AND split_part(address, '@', 2) = $5 "),
-};
+macro_rules! pages {
+    ($side:literal, $order:literal) => {
+        Pages {
+            all: select_beside!("people", "", $side, $order),
+            of_domain: Statement {
+                sqlite: select_beside!("people", "AND substr(address, instr(address, '@') + 1) = $5 ", $side, $order),
+                postgres: select_beside!("people", "AND split_part(address, '@', 2) = $5 ", $side, $order),
+            },
+            of_range: select_beside!(
+                "(SELECT address, email, first_seen_at, first_join, opt_in FROM people WHERE address >= $5 AND address < $6 \
+                  ORDER BY address LIMIT $7) AS range",
+                "",
+                $side,
+                $order
+            ),
+        }
+    };
+}
 
-/// From the address `$5` to before `$6`, of which the first `$7` are looked at.
-const SELECT_NEWEST_OF_RANGE: &str = select_newest!(
-    "(SELECT address, email, first_seen_at, first_join, opt_in FROM people WHERE address >= $5 AND address < $6 \
-      ORDER BY address LIMIT $7) AS range",
-    ""
-);
+const OLDER: Pages = pages!("<", " DESC");
+
+const NEWER: Pages = pages!(">", "");
 
 const COUNT_RANGE: &str =
     "SELECT COUNT(*) FROM (SELECT 1 FROM people WHERE address >= $1 AND address < $2 LIMIT $3) AS range";
@@ -90,32 +114,34 @@ impl Store {
         self.read_people(self.run(SELECT_BY_ADDRESS, values![after, limit]).await?).await
     }
 
-    /// Returns up to `limit` people who were first seen before `before`, or as the newest, and not before `since`. Of the
-    /// addresses with one beginning, the first [`MAX_SEARCHED_PEOPLE`] are looked at.
-    pub async fn newest_people(
+    /// Returns up to `limit` people whom the query means, in any state, in the order in which they follow the start. Of the addresses
+    /// with one beginning, the first [`MAX_SEARCHED_PEOPLE`] are looked at.
+    pub async fn people_from(
         &self,
-        search: Option<&PeopleSearch>,
-        since: Option<Timestamp>,
-        before: Option<&Person>,
+        PeopleQuery { search, since, .. }: &PeopleQuery,
+        start: &PageStart<PersonPlace>,
         limit: usize,
     ) -> Result<Vec<Person>, StoreFailure> {
-        let (time, address) =
-            before.map_or((i64::MAX, ""), |person| (person.first_seen.unix_millis(), person.email.key()));
+        let (pages, time, address) = match start {
+            PageStart::Newest => (&OLDER, i64::MAX, ""),
+            PageStart::OlderThan(place) => (&OLDER, place.first_seen.unix_millis(), place.address.as_str()),
+            PageStart::NewerThan(place) => (&NEWER, place.first_seen.unix_millis(), place.address.as_str()),
+        };
         let since = since.map_or(i64::MIN, Timestamp::unix_millis);
         let rows = match search {
-            None => self.run(SELECT_NEWEST, values![time, address, since, limit]).await?,
+            None => self.run(pages.all, values![time, address, since, limit]).await?,
             Some(PeopleSearch::Domain(domain)) => {
-                self.run(SELECT_NEWEST_OF_DOMAIN, values![time, address, since, limit, domain]).await?
+                self.run(pages.of_domain, values![time, address, since, limit, domain]).await?
             }
             Some(PeopleSearch::Beginning(text)) => {
                 let values = values![time, address, since, limit, text, end_of(text), MAX_SEARCHED_PEOPLE];
-                self.run(SELECT_NEWEST_OF_RANGE, values).await?
+                self.run(pages.of_range, values).await?
             }
         };
         self.read_people(rows).await
     }
 
-    /// Whether more addresses begin with this text than [`Self::newest_people`] looks at.
+    /// Whether more addresses begin with this text than [`Self::people_from`] looks at.
     pub async fn has_too_many_people(&self, beginning: &str) -> Result<bool, StoreFailure> {
         let values = values![beginning, end_of(beginning), MAX_SEARCHED_PEOPLE + 1];
         let (people,): (i64,) = self.run(COUNT_RANGE, values).await?.one()?;
@@ -164,9 +190,12 @@ mod tests {
         let (_folder, store) = empty_store().await;
         for (statement, search, sorts) in [
             (SELECT_BY_ADDRESS.into(), "PRIMARY KEY (address>?)", false),
-            (SELECT_NEWEST.into(), "INDEX people_by_first_seen (first_seen_at>? AND (first_seen_at,address)<", false),
-            (SELECT_NEWEST_OF_DOMAIN, "INDEX people_by_domain (<expr>=? AND first_seen_at>? AND (first_seen_", false),
-            (SELECT_NEWEST_OF_RANGE.into(), "PRIMARY KEY (address>? AND address<?)", true),
+            (OLDER.all.into(), "INDEX people_by_first_seen (first_seen_at>? AND (first_seen_at,address)<", false),
+            (NEWER.all.into(), "INDEX people_by_first_seen (", false),
+            (OLDER.of_domain, "INDEX people_by_domain (<expr>=? AND first_seen_at>? AND (first_seen_", false),
+            (NEWER.of_domain, "INDEX people_by_domain (<expr>=? AND ", false),
+            (OLDER.of_range.into(), "PRIMARY KEY (address>? AND address<?)", true),
+            (NEWER.of_range.into(), "PRIMARY KEY (address>? AND address<?)", true),
             (COUNT_RANGE.into(), "PRIMARY KEY (address>? AND address<?)", false),
         ] {
             let plan = plan(&store, statement).await;
