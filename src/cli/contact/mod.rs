@@ -159,12 +159,8 @@ async fn show(store: &Store, id: &str, as_json: bool) -> Result<(), Failure> {
 async fn answered(store: &Store, ids: &[String], undo: bool) -> Result<(), Failure> {
     let found: Vec<_> = find_all(store, ids).await?.iter().map(|entry| entry.received.id).collect();
     store.mark_answered(&found, (!undo).then(|| Clock::System.now())).await?;
-    let (one, many) = if undo {
-        ("message is marked as not answered.", "messages are marked as not answered.")
-    } else {
-        ("message is marked as answered.", "messages are marked as answered.")
-    };
-    eprint_line(&quantity(found.len() as u64, one, many));
+    let messages = quantity(found.len() as u64, "message is", "messages are");
+    eprint_line(&format!("{messages} marked as {}.", if undo { "not answered" } else { "answered" }));
     Ok(())
 }
 

@@ -90,58 +90,52 @@ macro_rules! select_page {
 
 /// The ids on one side of `$1`, all of them newer than `$2`, and at most `$3`.
 macro_rules! ids {
-    ($rows:literal, $side:literal, $order:literal) => {
-        concat!("SELECT id FROM ", $rows, " id ", $side, " $1 AND id > $2 ORDER BY id", $order, " LIMIT $3")
+    ($rows:expr, $side:literal, $order:literal) => {
+        concat!("SELECT id FROM ", $rows, " AND id ", $side, " $1 AND id > $2 ORDER BY id", $order, " LIMIT $3")
     };
 }
 
-/// The pages of each filter on one side of a message. The conditions are those of the index `outbox_unsent`.
-macro_rules! pages {
-    ($side:literal, $order:literal) => {
-        Pages {
-            all: select_page!(ids!("messages WHERE", $side, $order), $order),
-            unanswered: select_page!(ids!("messages WHERE answered_at IS NULL AND", $side, $order), $order),
-            waiting: select_page!(
-                concat!(
-                    "SELECT id FROM (SELECT id FROM (",
-                    ids!("outbox WHERE kind = 'message' AND state = 'waiting' AND state <> 'sent' AND", $side, $order),
-                    ") AS waiting UNION ALL SELECT id FROM (",
-                    ids!("outbox WHERE kind = 'message' AND state = 'leased' AND state <> 'sent' AND", $side, $order),
-                    ") AS leased) AS either ORDER BY id",
-                    $order,
-                    " LIMIT $3"
-                ),
-                $order
-            ),
-            failed: select_page!(
-                ids!("outbox WHERE kind = 'message' AND state = 'failed' AND state <> 'sent' AND", $side, $order),
-                $order
-            ),
+/// Mails in one state. The conditions are those of the index `outbox_unsent`.
+macro_rules! unsent {
+    ($state:literal) => {
+        concat!("outbox WHERE kind = 'message' AND state = '", $state, "' AND state <> 'sent'")
+    };
+}
+
+/// The page of a filter on one side of a message.
+macro_rules! page_of {
+    ($filter:expr, $side:literal, $order:literal) => {
+        match $filter {
+            InboxFilter::All => select_page!(ids!("messages WHERE true", $side, $order), $order),
+            InboxFilter::Unanswered => select_page!(ids!("messages WHERE answered_at IS NULL", $side, $order), $order),
+            InboxFilter::Failed => select_page!(ids!(unsent!("failed"), $side, $order), $order),
+            InboxFilter::Waiting => {
+                select_page!(
+                    concat!(
+                        "SELECT id FROM (SELECT id FROM (",
+                        ids!(unsent!("waiting"), $side, $order),
+                        ") AS waiting UNION ALL \
+                         SELECT id FROM (",
+                        ids!(unsent!("leased"), $side, $order),
+                        ") AS leased) AS either \
+                         ORDER BY id",
+                        $order,
+                        " LIMIT $3"
+                    ),
+                    $order
+                )
+            }
         }
     };
 }
 
-struct Pages {
-    all: &'static str,
-    unanswered: &'static str,
-    waiting: &'static str,
-    failed: &'static str,
+const fn older(filter: InboxFilter) -> &'static str {
+    page_of!(filter, "<", " DESC")
 }
 
-impl Pages {
-    const fn of(&self, filter: InboxFilter) -> &'static str {
-        match filter {
-            InboxFilter::All => self.all,
-            InboxFilter::Unanswered => self.unanswered,
-            InboxFilter::Waiting => self.waiting,
-            InboxFilter::Failed => self.failed,
-        }
-    }
+const fn newer(filter: InboxFilter) -> &'static str {
+    page_of!(filter, ">", "")
 }
-
-const OLDER: Pages = pages!("<", " DESC");
-
-const NEWER: Pages = pages!(">", "");
 
 /// Sorts after every id.
 const AFTER_ALL: &str = "g";
@@ -189,10 +183,10 @@ impl Store {
         start: &PageStart<Uuid>,
         limit: usize,
     ) -> Result<Vec<InboxEntry>, StoreFailure> {
-        let (pages, mut place) = match start {
-            PageStart::Newest => (&OLDER, AFTER_ALL.to_owned()),
-            PageStart::OlderThan(id) => (&OLDER, id.to_string()),
-            PageStart::NewerThan(id) => (&NEWER, id.to_string()),
+        let (page, mut place) = match start {
+            PageStart::Newest => (older(query.filter), AFTER_ALL.to_owned()),
+            PageStart::OlderThan(id) => (older(query.filter), id.to_string()),
+            PageStart::NewerThan(id) => (newer(query.filter), id.to_string()),
         };
         let (batch, newer_than) = match query.search {
             Some(_) => (SEARCH_BATCH, self.newest_message_not_searched().await?.unwrap_or_default()),
@@ -200,8 +194,7 @@ impl Store {
         };
         let (mut found, mut is_last) = (Vec::new(), false);
         while found.len() < limit && !is_last {
-            let rows: Vec<InboxRow> =
-                self.run(pages.of(query.filter), values![&place, &newer_than, batch]).await?.all()?;
+            let rows: Vec<InboxRow> = self.run(page, values![&place, &newer_than, batch]).await?.all()?;
             is_last = rows.len() < batch;
             if let Some(row) = rows.last() {
                 place.clone_from(&row.id);
@@ -274,7 +267,7 @@ mod tests {
     #[tokio::test]
     async fn no_page_of_the_inbox_reads_a_whole_table() {
         let (_folder, store) = empty_store().await;
-        for (pages, range) in [(&OLDER, "id>? AND id<?"), (&NEWER, "id>?")] {
+        for (page_of, range) in [(older as fn(_) -> _, "id>? AND id<?"), (newer, "id>?")] {
             for (filter, search) in [
                 (InboxFilter::All, "messages USING PRIMARY KEY (".to_owned()),
                 (
@@ -284,7 +277,7 @@ mod tests {
                 (InboxFilter::Waiting, "outbox USING COVERING INDEX outbox_unsent (kind=? AND state=? AND ".to_owned()),
                 (InboxFilter::Failed, "outbox USING COVERING INDEX outbox_unsent (kind=? AND state=? AND ".to_owned()),
             ] {
-                let plan = plan(&store, pages.of(filter)).await;
+                let plan = plan(&store, page_of(filter)).await;
                 let expected = if filter == InboxFilter::Waiting { 2 } else { 1 };
                 assert_eq!(plan.matches(&format!("SEARCH {search}{range})\n")).count(), expected, "{plan}");
                 // The pages, of which the waiting ones have two parts, are scanned.

@@ -63,11 +63,12 @@ pub async fn run_checks(
         findings.add(name, (!warnings.is_empty()).then(|| note(warnings.join(" "))));
     }
     let opened = running.map_or_else(|| open_database(settings), |store| Ok(store.clone()));
-    let (database, store) = match &opened {
+    let database = match &opened {
         Ok(store) => check_database(settings, store).await,
-        Err(finding) => (finding.clone(), None),
+        Err(finding) => Err(finding.clone()),
     };
-    findings.add("database", database);
+    let store = opened.as_ref().ok().filter(|_| database.is_ok());
+    findings.add("database", database.unwrap_or_else(|failed| failed));
     let disks = DiskSpace::of(&settings.data_dir, settings.images.folder());
     for (name, disk) in ["disk", "images"].into_iter().zip(disks) {
         findings.add(name, check_disk(&disk));

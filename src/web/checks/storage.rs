@@ -23,16 +23,8 @@ pub(super) fn open_database(settings: &Settings) -> Result<Store, Finding> {
     }
 }
 
-/// Also returns the store, if it has tables.
-pub(super) async fn check_database<'a>(settings: &Settings, store: &'a Store) -> (Finding, Option<&'a Store>) {
-    match examine_database(settings, store).await {
-        Ok(finding) => (finding, Some(store)),
-        Err(finding) => (finding, None),
-    }
-}
-
-/// Fails if the database has no tables.
-async fn examine_database(settings: &Settings, store: &Store) -> Result<Finding, Finding> {
+/// Fails if the database cannot be used or has no tables.
+pub(super) async fn check_database(settings: &Settings, store: &Store) -> Result<Finding, Finding> {
     let database = Database::from_settings(settings).map_err(failed)?;
     let health = store.health().await.map_err(|failure| match failure {
         StoreFailure::Unusable(why) => failed(format!("{database}: {why}.")),
