@@ -61,7 +61,7 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
             // The state that actions share
             &["service"],
             // Use cases
-            &["backup::*", "contact", "expiry", "health::*", "letters::*", "outbox::*", "signups", "site"],
+            &["backup::*", "contact", "expiry", "health::*", "letters::*", "outbox::*", "people::*", "signups", "site"],
             &[""],
         ],
     ),
@@ -105,6 +105,8 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
             ],
             // All of it together
             &["built_site"],
+            // What the command `check` and the desk look at
+            &["checks::*"],
             // State
             &["app"],
             // Handlers

@@ -124,16 +124,18 @@ CREATE TABLE secrets (
 ) WITHOUT ROWID;
 INSERT INTO secrets (name, value) VALUES ('addresses', lower(hex(randomblob(32))));
 
--- Contact messages.
+-- Contact messages. `answered_at` is when the makers marked it as answered.
 CREATE TABLE messages (
-    id      TEXT    NOT NULL PRIMARY KEY,
-    address TEXT    NOT NULL,
-    email   TEXT    NOT NULL,
-    name    TEXT,
-    body    TEXT    NOT NULL,
-    at      INTEGER NOT NULL
+    id          TEXT    NOT NULL PRIMARY KEY,
+    address     TEXT    NOT NULL,
+    email       TEXT    NOT NULL,
+    name        TEXT,
+    body        TEXT    NOT NULL,
+    at          INTEGER NOT NULL,
+    answered_at INTEGER
 ) WITHOUT ROWID;
 CREATE INDEX messages_by_address ON messages (address);
+CREATE INDEX messages_unanswered ON messages (answered_at, id) WHERE answered_at IS NULL;
 
 -- A hash of sender, name and text of each message of the last day, so that a repeated one is recognized.
 CREATE TABLE message_hashes (
@@ -168,6 +170,7 @@ CREATE TABLE outbox (
 CREATE INDEX outbox_by_state ON outbox (kind, state, at, id);
 CREATE INDEX outbox_by_lease ON outbox (lease);
 CREATE INDEX outbox_by_mail ON outbox (mail);
+CREATE INDEX outbox_unsent ON outbox (kind, state, id) WHERE state <> 'sent';
 
 -- The mails of the last hour to the makers, whose number and size are limited. A row is inserted before its mail is sent, and
 -- deleted if the mail certainly did not arrive. `id` is the lease of its messages.

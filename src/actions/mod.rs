@@ -14,6 +14,7 @@ mod health;
 mod letter_archive;
 mod letters;
 mod outbox;
+mod people;
 mod random;
 mod releases;
 mod revision_cache;
@@ -30,7 +31,10 @@ pub use backup::{
     delete_old_backups, rotated_backup_folder,
 };
 pub use certificate::{CertificateOrders, delete_certificate_copy};
-pub use contact::send_contact;
+pub use contact::{
+    Discarded, RetryFailure, delivery_in_words, discard_messages, inbox_page, message_json, retried_in_words,
+    retry_message, send_contact,
+};
 pub use desk::{create_sign_in_link, find_session, mail_sign_in_link, record_change, sign_in};
 pub use expiry::Pruner;
 pub use failure::Failure;
@@ -40,9 +44,13 @@ pub use health::{
 pub use letter_archive::LetterArchive;
 pub use letters::{
     BounceOutcome, LetterFailure, LetterSender, LetterStep, UnchangedReason, can_unsubscribe, compose_copy,
-    confirm_opt_in, confirmation_link, decline_opt_in, new_bounce_tag, record_bounce, unsubscribe,
+    confirm_opt_in, confirmation_link, decline_opt_in, new_bounce_tag, opt_in_sentences, record_bounce, unsubscribe,
 };
 pub use outbox::{ConfirmationTexts, OutboxSender, SendStep};
+pub use people::{
+    ErasedPerson, FoundPeople, LEFT_ELSEWHERE, PeoplePage, PersonFailure, erase_person, find_people, find_person,
+    people_notes, people_page, person_facts, person_history, person_json, suppress_person, unsuppress_person,
+};
 pub use releases::{
     ChangeFailure, ImageFailure, ImageSource, ImageStore, ImageStream, NewRelease, NewestImage, PublishFailure,
     ReleaseCatalog, ReleaseStore, Uploaded, check_withdrawable, edit_release, latest_path, latest_path_of,
@@ -54,5 +62,5 @@ pub use site::{
     AppMismatch, MAIL_STEP, address_step, check_app, claim_database, empty_database_warning, keeps_waitlist,
     sample_texts_step, setup_steps,
 };
-pub use statistics::{CachedSummary, CountBuffer, OpsSummary, StatisticsRange, ops_summary, statistics};
+pub use statistics::{CachedSummary, CachedTotals, CountBuffer, OpsSummary, StatisticsRange, ops_summary, statistics};
 pub use tokens::{authorize_token, create_token};

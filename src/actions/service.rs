@@ -2,7 +2,7 @@
 
 use super::letter_archive::LetterArchive;
 use super::releases::{NewestImage, ReleaseCatalog};
-use super::statistics::{CachedSummary, CountBuffer};
+use super::statistics::{CachedSummary, CachedTotals, CountBuffer};
 use crate::clock::Clock;
 use crate::store::{Store, Writer};
 use crate::tls::CertificateStatus;
@@ -22,6 +22,7 @@ pub struct Service {
     pub certificate: Option<CertificateStatus>,
     pub count_buffer: CountBuffer,
     pub cached_summary: CachedSummary,
+    pub cached_totals: CachedTotals,
     /// Whether an opt-in counts only after the person has confirmed it by mail.
     pub confirm_updates: bool,
     /// Whether a mail server is configured to which contact messages are forwarded.

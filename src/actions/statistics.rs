@@ -8,8 +8,8 @@ use crate::domain::limits;
 use crate::domain::releases::Version;
 use crate::domain::signups::Via;
 use crate::domain::statistics::{
-    CountKey, CountedEvent, Counts, DailyReads, Reader, Reading, ReadsByReader, Statistics, Totals, UpdateCheck,
-    UpdateStatistics,
+    CountKey, CountedEvent, Counts, DailyReads, PeopleTotals, Reader, Reading, ReadsByReader, Statistics, Totals,
+    UpdateCheck, UpdateStatistics,
 };
 use crate::domain::time::{Day, Period, Timestamp};
 use crate::store::{Backlog, DailyCount, MailKind, StartedLetter, Store, StoreFailure};
@@ -131,6 +131,25 @@ impl CachedSummary {
         let summary = ops_summary(ops_pool, now).await?;
         *cached = Some((now, summary.clone()));
         Ok(summary)
+    }
+}
+
+/// The numbers of people of the last minute, because every row is counted. Cheap to clone; clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct CachedTotals(Arc<tokio::sync::Mutex<Option<(Timestamp, PeopleTotals)>>>);
+
+impl CachedTotals {
+    /// Concurrent callers share one query.
+    pub async fn recent(&self, ops_pool: &Store, now: Timestamp) -> Result<PeopleTotals, StoreFailure> {
+        let mut cached = self.0.lock().await;
+        if let Some((read_at, totals)) = &*cached
+            && read_at.until(now) < limits::MAX_TOTALS_AGE
+        {
+            return Ok(*totals);
+        }
+        let totals = ops_pool.people_totals().await?;
+        *cached = Some((now, totals));
+        Ok(totals)
     }
 }
 

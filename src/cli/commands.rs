@@ -134,7 +134,7 @@ enum Command {
     /// Show, list, export, import, erase, purge and suppress people
     #[command(subcommand, before_help = "Example:\n  porchlight people show ada@example.com")]
     People(PeopleCommand),
-    /// Read contact messages, and retry or discard them
+    /// Read contact messages, mark them as answered, and retry or discard them
     #[command(subcommand, before_help = "Examples:\n  porchlight inbox list\n  porchlight inbox show 5f2c9a01")]
     Inbox(InboxCommand),
     /// Show statistics: downloads, new people, opt-ins, joins, messages

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io;
 
-use crate::actions::AppMismatch;
+use crate::actions::{AppMismatch, PersonFailure, RetryFailure};
 use crate::config::{InvalidSettings, Settings};
 use crate::serve::ServeFailure;
 use crate::site::SiteFailure;
@@ -80,6 +80,24 @@ impl From<AppMismatch> for Failure {
             AppMismatch::Site(failure) => failure.into(),
             AppMismatch::Store(failure) => failure.into(),
             AppMismatch::OtherApp(why) => Self::new(format!("Nothing was done: {why}.")),
+        }
+    }
+}
+
+impl From<PersonFailure> for Failure {
+    fn from(failure: PersonFailure) -> Self {
+        match failure {
+            PersonFailure::Store(failure) => failure.into(),
+            unknown @ PersonFailure::Unknown(_) => Self::new(unknown),
+        }
+    }
+}
+
+impl From<RetryFailure> for Failure {
+    fn from(failure: RetryFailure) -> Self {
+        match failure {
+            RetryFailure::Store(failure) => failure.into(),
+            other => Self::new(other),
         }
     }
 }

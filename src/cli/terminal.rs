@@ -13,6 +13,7 @@ use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::failure::Failure;
+pub(super) use crate::domain::text::sanitize_line;
 use crate::domain::text::{is_control_or_bidi, sanitize};
 use crate::logging;
 
@@ -183,11 +184,6 @@ pub(super) fn pad(cell: &str, width: usize) -> String {
 /// Truncates to `width` columns, if given.
 pub(super) fn truncate(line: &str, width: Option<usize>) -> String {
     width.map_or_else(|| line.to_owned(), |width| console::truncate_str(line, width, "…").into_owned())
-}
-
-/// Like [`sanitize`], with whitespace collapsed to one line.
-pub(super) fn sanitize_line(text: &str) -> String {
-    sanitize(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// Escapes control and direction characters in serialized JSON. Outside of strings, the only ones are line breaks.

@@ -94,6 +94,8 @@ pub const MAX_SKIPPED_PEOPLE: usize = 100_000;
 
 /// How old the counts of rows in `/metrics` may be.
 pub const MAX_SUMMARY_AGE: Duration = Duration::from_secs(15);
+/// How old the numbers of people on the desk may be.
+pub const MAX_TOTALS_AGE: Duration = Duration::from_mins(1);
 
 /// Most rows that a command or a background task changes in one transaction, so that no request waits for long.
 pub const MAX_ROWS_PER_STEP: i64 = 250;
@@ -115,9 +117,14 @@ pub const SUMMARY_MAIL_BYTES: u64 = 4 * 1024;
 /// How much of a sender's name, and of a message, is in the subject of a mail to the makers.
 pub const MAX_SUBJECT_NAME_CHARS: usize = 40;
 pub const MAX_SUBJECT_WORDS_CHARS: usize = 60;
+/// Longest link that answers a message: some mail programs take no more.
+pub const MAX_ANSWER_LINK_BYTES: usize = 1800;
+/// How many of the newest messages a search looks at.
+pub const MAX_SEARCHED_MESSAGES: i64 = 10_000;
 /// How much is kept of what a mail server replied.
 pub const MAX_SMTP_FAILURE_CHARS: usize = 1000;
-/// How many mails that wait, or failed, are counted for the dashboard and the metrics.
+/// How many mails that wait, or failed, and how many messages without an answer are counted for the dashboard, the desk and the
+/// metrics.
 pub const MAX_COUNTED_MAILS: i64 = 10_000;
 /// For how long forwarding a message is retried before it is marked as failed.
 pub const FORWARD_RETRY_PERIOD: Duration = Duration::from_hours(7 * 24);

@@ -12,6 +12,7 @@ pub mod mail;
 pub mod markdown;
 pub mod network;
 pub mod outbox;
+pub mod paging;
 pub mod parse;
 pub mod people;
 pub mod rate_limit;

@@ -1,4 +1,5 @@
-//! People as the makers see them, and suppressed mailboxes, which never get mail again and are stored as keyed hashes.
+//! People as the makers see them, how a page names one without the address, and suppressed mailboxes, which never get mail again
+//! and are stored as keyed hashes.
 
 use std::fmt;
 
@@ -118,6 +119,62 @@ impl PeopleSearch {
     }
 }
 
+/// Which people are to be listed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PeopleQuery {
+    pub search: Option<PeopleSearch>,
+    pub state: Option<PersonState>,
+    /// First seen at this time or later.
+    pub since: Option<Timestamp>,
+}
+
+/// Where a person is in the list, which is in the order of when people were first seen, and then of their addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PersonPlace {
+    pub first_seen: Timestamp,
+    /// The normalized address.
+    pub address: String,
+}
+
+/// Names a person in an address of the desk, where an email address would be logged and remembered by browsers: when the person
+/// was first seen, by which the row is found, and the beginning of a keyed hash of the address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PersonKey {
+    first_seen: Timestamp,
+    hash: String,
+}
+
+impl PersonKey {
+    /// As unguessable as half of a hash.
+    const HASH_DIGITS: usize = 32;
+
+    pub fn new(key: &AddressHashKey, email: &EmailAddress, first_seen: Timestamp) -> Self {
+        // No address is like this text, so the hash is none of those that are stored.
+        let mut hash = key.hash(&format!("person:{}", email.key()));
+        hash.truncate(Self::HASH_DIGITS);
+        Self { first_seen, hash }
+    }
+
+    /// Parses what `Display` writes, and nothing else.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (first_seen, hash) = text.rsplit_once('-')?;
+        let key = Self { first_seen: Timestamp::from_unix_millis(first_seen.parse().ok()?), hash: hash.to_owned() };
+        let is_hash =
+            hash.len() == Self::HASH_DIGITS && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        Some(key).filter(|key| is_hash && key.to_string() == text)
+    }
+
+    pub const fn first_seen(&self) -> Timestamp {
+        self.first_seen
+    }
+}
+
+impl fmt::Display for PersonKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.first_seen.unix_millis(), self.hash)
+    }
+}
+
 /// A person as listed by `people list`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Person {
@@ -145,6 +202,10 @@ impl Person {
         }
     }
 
+    pub fn place(&self) -> PersonPlace {
+        PersonPlace { first_seen: self.first_seen, address: self.email.key().to_owned() }
+    }
+
     /// Whether the person receives the monthly letter.
     pub const fn receives_letter(&self) -> bool {
         self.opt_in.is_some() && self.suppressed.is_none()
@@ -169,6 +230,30 @@ mod tests {
             ("@", Err(InvalidEmail::NoDomain)),
         ] {
             assert_eq!(PeopleSearch::parse(text), found, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_key_of_a_person_is_read_as_it_is_written_and_tells_no_address() {
+        let (secret, ada) = (AddressHashKey([1; 64]), EmailAddress::parse("Ada@example.com").unwrap());
+        for millis in [1_794_744_000_000, 0, -5] {
+            let key = PersonKey::new(&secret, &ada, Timestamp::from_unix_millis(millis));
+            let text = key.to_string();
+            assert_eq!(PersonKey::parse(&text), Some(key));
+            let hash = text.strip_prefix(&format!("{millis}-")).unwrap();
+            assert!(hash.len() == 32 && !secret.hash("ada@example.com").starts_with(hash), "{text}");
+            for wrong in [
+                text.to_uppercase(),
+                format!("+{text}"),
+                format!("0{text}"),
+                text[1..].replace('-', ""),
+                format!("{text}0"),
+            ] {
+                assert_eq!(PersonKey::parse(&wrong).filter(|_| wrong != text), None, "{wrong}");
+            }
+        }
+        for wrong in ["", "-", "1-", "-0123456789abcdef0123456789abcdef", "x-0123456789abcdef0123456789abcdef"] {
+            assert_eq!(PersonKey::parse(wrong), None, "{wrong}");
         }
     }
 

@@ -8,15 +8,15 @@ use uuid::Uuid;
 
 use super::compose::{Mail, MailAddress, MailParts, Mailer, single_line};
 use crate::domain::contact::{ReceivedMessage, reference};
-use crate::domain::limits::{MAX_MAKER_MAIL_BYTES, MAX_MAKER_MAILS, MAX_SUBJECT_NAME_CHARS, MAX_SUBJECT_WORDS_CHARS};
+use crate::domain::limits::{MAX_MAKER_MAIL_BYTES, MAX_MAKER_MAILS};
 use crate::domain::outbox::Trouble;
-use crate::domain::text::{SenderName, is_line_break, quantity, sanitize, sanitize_label};
+use crate::domain::text::{lines, quantity};
 use crate::domain::time::Timestamp;
 
 impl Mailer {
     /// Composes a mail with one message. Replies go to its sender.
     pub fn compose_contact(&self, received: &ReceivedMessage, to: &MailAddress) -> Mail {
-        let subject = contact_subject(received);
+        let subject = received.subject();
         let text = format!("{}\n{}", summary(received), lines(received.contact.text.as_str()).join("\n"));
         let parts = MailParts::new(received.id, to, &subject, &text, received.at);
         self.compose(&MailParts { reply_to: Some(&received.contact.email), ..parts })
@@ -65,26 +65,6 @@ pub fn alert_texts(app: &str, site: &str, machine: &str, troubles: &[Trouble]) -
     (format!("{}'s site needs attention", single_line(app)), text)
 }
 
-/// A fixed word, then the name and the first words of the message. What visitors wrote comes last, without invisible characters,
-/// and without what a mail client would decode as an encoded word.
-fn contact_subject(received: &ReceivedMessage) -> String {
-    let name = received.contact.name.as_ref().map(SenderName::as_str).filter(|name| !name.trim().is_empty());
-    let name = name.map(|name| format!("{}: ", first_words(name, MAX_SUBJECT_NAME_CHARS))).unwrap_or_default();
-    format!("Contact: {name}{}", first_words(received.contact.text.as_str(), MAX_SUBJECT_WORDS_CHARS))
-}
-
-/// Cuts at the end of a word, unless that leaves less than half.
-fn first_words(text: &str, max_chars: usize) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let line = sanitize_label(&line).replace("=?", "= ?");
-    if line.chars().count() <= max_chars {
-        return line;
-    }
-    let start: String = line.chars().take(max_chars).collect();
-    let end = start.rfind(' ').filter(|end| *end >= start.len() / 2).unwrap_or(start.len());
-    format!("{}…", start.get(..end).unwrap_or(&start))
-}
-
 fn summary_of_waiting(waiting: u64) -> String {
     format!(
         "{} now, because no more than {MAX_MAKER_MAILS} emails, or {} MiB of mail,\n\
@@ -115,19 +95,13 @@ fn digest(received: &[ReceivedMessage]) -> String {
 
 /// Sender, time and reference, one line each.
 fn summary(received: &ReceivedMessage) -> String {
-    let name = received.contact.name.as_ref().map(SenderName::as_str).filter(|name| !name.trim().is_empty());
     format!(
         "Name: {}\nEmail: {}\nTime: {}\nReference: {}\n",
-        name.map_or_else(|| "(not given)".to_owned(), single_line),
+        received.contact.name().map_or_else(|| "(not given)".to_owned(), single_line),
         single_line(received.contact.email.as_typed()),
         received.at.rfc3339().replace('T', " ").replace('Z', " UTC"),
         reference(received.id),
     )
-}
-
-/// The lines of a message, without characters on which a mail client or terminal acts.
-fn lines(text: &str) -> Vec<String> {
-    text.replace("\r\n", "\n").split(is_line_break).map(sanitize).collect()
 }
 
 #[cfg(test)]
@@ -135,7 +109,7 @@ mod tests {
     use super::*;
     use crate::domain::contact::ContactMessage;
     use crate::domain::mail::{EmailAddress, Mailbox, Relay};
-    use crate::domain::text::MessageText;
+    use crate::domain::text::{MessageText, SenderName};
     use proptest::prelude::*;
 
     /// Asserts that the mail is well-formed and returns the names of its headers, and the body.
@@ -181,18 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subject_has_the_first_words() {
-        assert_eq!(first_words(" Hello,\r\n\n  does it\trun? ", 60), "Hello, does it run?");
-        assert_eq!(first_words("does it run on Sonoma", 12), "does it run…");
-        assert_eq!(first_words(&"x".repeat(50), 12), format!("{}…", "x".repeat(12)));
-        assert_eq!(first_words("🎭🎭🎭🎭🎭", 3), "🎭🎭🎭…");
-        assert_eq!(first_words("=?utf-8?q?Bcc?= a\u{202e}b\u{1b}", 60), "= ?utf-8?q?Bcc?= a\u{fffd}b\u{fffd}");
-    }
-
-    #[test]
-    fn every_kind_of_line_ending_ends_a_line() {
-        assert_eq!(lines("a\r\nb\rc\nd\u{2028}e\u{85}\r\n"), ["a", "b", "c", "d", "e", "", ""]);
-        assert_eq!(lines("a\u{1b}[2J\tb\n\u{202e}c"), ["a\u{fffd}[2J\tb", "\u{fffd}c"]);
+    fn a_line_stays_one_line() {
         assert_eq!(single_line("A\r\nB\u{202e}C\u{2029}\u{1b}D"), "A\u{fffd}\u{fffd}B\u{fffd}C\u{fffd}\u{fffd}D");
     }
 }

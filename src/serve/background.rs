@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::actions::{Alerts, Pruner, Service, keeps_waitlist};
-use crate::store::{MaintenanceFailure, Store};
+use crate::store::{MaintenanceFailure, Revision, Store};
 use crate::web::App;
 
 const FLUSH_INTERVAL: Duration = Duration::from_secs(5);
@@ -102,17 +102,24 @@ const REBUILD_AGAIN: Duration = Duration::from_secs(5);
 
 /// Rebuilds the site for new releases and letters, and when it is to be read again, until shutdown starts.
 pub(super) async fn follow_releases(app: App, stop: CancellationToken) {
-    let Service { catalog, letters, .. } = &app.service;
+    let Service { store, catalog, letters, .. } = &app.service;
     let mut shown = (catalog.cached(), letters.cached());
+    // Whenever somebody has the files read again at the desk.
+    let mut site_revision = None;
     let mut failing = false;
     let mut failed_build = None;
     loop {
         let next = timeout(RELEASES_INTERVAL, app.read_again.notified());
         let Some(waited) = stop.run_until_cancelled(next).await else { return };
-        // Both, whether or not the other one fails.
+        // All of them, whether or not another one fails.
         let (of_releases, of_letters) = (catalog.refresh().await, letters.refresh().await);
-        match of_releases.and(of_letters) {
-            Ok(()) => failing = false,
+        let of_site = store.revision(Revision::Site).await;
+        let mut is_requested = waited.is_ok();
+        match of_releases.and(of_letters).and(of_site) {
+            Ok(revision) => {
+                failing = false;
+                is_requested |= site_revision.replace(revision).is_some_and(|before| before != revision);
+            }
             Err(failure) if !failing => {
                 failing = true;
                 tracing::warn!(%failure, "new releases and letters are not shown until the database is available");
@@ -121,9 +128,8 @@ pub(super) async fn follow_releases(app: App, stop: CancellationToken) {
         }
         let cached = (catalog.cached(), letters.cached());
         let is_same = Arc::ptr_eq(&cached.0, &shown.0) && Arc::ptr_eq(&cached.1, &shown.1);
-        let is_changed = waited.is_ok() || !is_same;
         shown = cached;
-        rebuild_if_due(&app, is_changed, &mut failed_build).await;
+        rebuild_if_due(&app, is_requested || !is_same, &mut failed_build).await;
     }
 }
 

@@ -19,8 +19,8 @@ use super::task_supervisor::Supervisor;
 use super::{accept, background, mailing};
 use crate::acme::check_ca_file;
 use crate::actions::{
-    Alerts, CachedSummary, CertificateOrders, CountBuffer, ImageStore, LetterArchive, NewestImage, Pruner,
-    ReleaseCatalog, Service, claim_database, delete_certificate_copy, empty_database_warning, keeps_waitlist,
+    Alerts, CachedSummary, CachedTotals, CertificateOrders, CountBuffer, ImageStore, LetterArchive, NewestImage,
+    Pruner, ReleaseCatalog, Service, claim_database, delete_certificate_copy, empty_database_warning, keeps_waitlist,
 };
 use crate::clock::Clock;
 use crate::config::{CertificateSource, InvalidSettings, Secret, Settings};
@@ -96,6 +96,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
         certificate: certificate.as_ref().map(|certificate| certificate.status.clone()),
         count_buffer: CountBuffer::default(),
         cached_summary: CachedSummary::default(),
+        cached_totals: CachedTotals::default(),
         confirm_updates: settings.confirm_updates,
         forwards_messages: settings.mail.is_some(),
     };
@@ -135,12 +136,8 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
         let permits = Arc::new(Semaphore::new(caps.ops));
         supervisor.spawn_essential("ops_listen", accept::accept(listener, permits, ops));
     }
-    let service = app.service.clone();
-    supervisor.spawn_restarting("flush_counts", move |stop| background::flush_counts(service.clone(), stop));
     let unsynced = CancellationToken::new();
-    let maintenance = (app.service.ops_pool.clone(), unsynced.clone());
-    supervisor.spawn_restarting("maintain", move |stop| background::maintain(maintenance.clone(), stop));
-    supervisor.spawn_restarting("prune", move |stop| background::prune(pruner.clone(), stop));
+    maintain(&supervisor, &app, &unsynced, pruner);
     if let Some(certificate) = certificate {
         supervisor.spawn_restarting("certificate", move |stop| certificate.clone().follow(stop));
     }
@@ -241,6 +238,15 @@ async fn open_database(settings: &Settings) -> Result<(Database, Store, Option<S
         Err(failure) => return Err(failure.into()),
     };
     Ok((database, store, migration_error))
+}
+
+/// Writes counts, maintains the database, and deletes what has expired.
+fn maintain(supervisor: &Supervisor, app: &App, unsynced: &CancellationToken, pruner: Pruner) {
+    let service = app.service.clone();
+    supervisor.spawn_restarting("flush_counts", move |stop| background::flush_counts(service.clone(), stop));
+    let maintenance = (app.service.ops_pool.clone(), unsynced.clone());
+    supervisor.spawn_restarting("maintain", move |stop| background::maintain(maintenance.clone(), stop));
+    supervisor.spawn_restarting("prune", move |stop| background::prune(pruner.clone(), stop));
 }
 
 /// Keeps the site up to date.

@@ -6,6 +6,7 @@ use super::connection::{Store, StoreFailure, Transaction, from_row_struct, parse
 use super::tasks::Task;
 use crate::domain::desk::{Actor, ActorKind, RecordedChange, Session};
 use crate::domain::limits::{ACTIVITY_LIFE, MAX_SIGN_IN_MAILS, SESSION_LIFE, SIGN_IN_LINK_LIFE, SIGN_IN_MAIL_PERIOD};
+use crate::domain::paging::PageStart;
 use crate::domain::sha256::Sha256;
 use crate::domain::time::Timestamp;
 use crate::domain::tokens::CredentialName;
@@ -33,9 +34,6 @@ const SELECT_SESSIONS: &str =
 const RECORD_SESSION_USE: &str = "UPDATE sessions SET used_at = $2 WHERE id = $1";
 
 const DELETE_SESSION: &str = "DELETE FROM sessions WHERE id = $1 RETURNING name";
-
-const NEXT_SITE_REVISION: &str = "INSERT INTO revisions (name, number) VALUES ('site', 1) \
-     ON CONFLICT (name) DO UPDATE SET number = revisions.number + 1";
 
 const INSERT_ACTIVITY: &str = "INSERT INTO activity (id, at, via, name, what) VALUES ($1, $2, $3, $4, $5)";
 
@@ -80,14 +78,6 @@ pub struct SignInLink<'a> {
     /// What the browser has that asked for it. `None`: any browser may use it.
     pub browser: Option<Sha256>,
     pub made: Timestamp,
-}
-
-/// A place in a list that is sorted by ids, and so by time.
-#[derive(Clone, Copy, Debug)]
-pub enum Cursor {
-    Newest,
-    OlderThan(Uuid),
-    NewerThan(Uuid),
 }
 
 impl Store {
@@ -169,30 +159,21 @@ impl Store {
         tx.commit().await
     }
 
-    /// Has all instances read the site again: they look for a new number twice a second.
-    pub async fn request_reading_site(&self) -> Result<(), StoreFailure> {
-        self.run(NEXT_SITE_REVISION, &[]).await.map(drop)
-    }
-
     pub async fn record_change(&self, id: Uuid, at: Timestamp, by: &Actor, what: &str) -> Result<(), StoreFailure> {
         let name = by.name().map(CredentialName::as_str);
         self.run(INSERT_ACTIVITY, values![id, at, by.kind().as_str(), name, what]).await.map(drop)
     }
 
-    /// Returns what the makers did, the newest first, beginning or ending at the cursor.
-    pub async fn activity(&self, from: Cursor, limit: usize) -> Result<Vec<RecordedChange>, StoreFailure> {
+    /// Returns up to `limit` changes that the makers made, in the order in which they follow the start.
+    pub async fn activity(&self, start: &PageStart<Uuid>, limit: usize) -> Result<Vec<RecordedChange>, StoreFailure> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let (statement, id) = match from {
-            Cursor::Newest => (SELECT_OLDER_ACTIVITY, Uuid::max()),
-            Cursor::OlderThan(id) => (SELECT_OLDER_ACTIVITY, id),
-            Cursor::NewerThan(id) => (SELECT_NEWER_ACTIVITY, id),
+        let (statement, id) = match start {
+            PageStart::Newest => (SELECT_OLDER_ACTIVITY, Uuid::max()),
+            PageStart::OlderThan(id) => (SELECT_OLDER_ACTIVITY, *id),
+            PageStart::NewerThan(id) => (SELECT_NEWER_ACTIVITY, *id),
         };
         let rows: Vec<ActivityRow> = self.run(statement, values![id, limit]).await?.all()?;
-        let mut changes = rows.into_iter().map(ActivityRow::parse).collect::<Result<Vec<_>, _>>()?;
-        if matches!(from, Cursor::NewerThan(_)) {
-            changes.reverse();
-        }
-        Ok(changes)
+        rows.into_iter().map(ActivityRow::parse).collect()
     }
 
     /// Deletes links, sessions and activity that are older than they may be.

@@ -26,8 +26,8 @@ pub use backup::{CopyFailure, CopyOutcome, SourceWrites, TableSummary};
 pub use certificate::{CertificateKey, OrderClaim, StoredCertificate};
 pub use connection::make_private_folder;
 pub use connection::{Database, MaintenanceFailure, MigrationState, PostgresTls, Store, StoreFailure};
-pub use contact::{DeliveryState, DueMessage, InboxEntry, InboxFilter, MessageLease};
-pub use desk::{Cursor, SignInLink};
+pub use contact::{DeliveryState, DueMessage, InboxEntry, InboxFilter, InboxQuery, MessageLease};
+pub use desk::SignInLink;
 pub use health::Health;
 pub use letters::{
     ClaimedRecipient, ConfirmationLease, LeasedConfirmation, LetterClaim, LetterOutcome, ListedRecipient, OptInCounts,

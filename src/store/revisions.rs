@@ -9,6 +9,8 @@ word_enum! {
         Releases = "releases",
         /// Those in the archive.
         Letters = "letters",
+        /// The files of the site, when makers have them read again.
+        Site = "site",
     }
 }
 
@@ -21,6 +23,13 @@ impl Store {
     /// Returns a number that differs whenever `of` does.
     pub async fn revision(&self, of: Revision) -> Result<i64, StoreFailure> {
         Ok(self.run(SELECT, values![of.as_str()]).await?.column()?.pop().unwrap_or_default())
+    }
+
+    /// Has all instances read the files of the site again.
+    pub async fn request_reading_site(&self) -> Result<(), StoreFailure> {
+        let mut tx = self.begin().await?;
+        tx.change_revision(Revision::Site).await?;
+        tx.commit().await
     }
 }
 

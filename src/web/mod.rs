@@ -8,6 +8,7 @@ mod api;
 mod app;
 mod body;
 mod built_site;
+pub mod checks;
 mod dashboard;
 mod desk;
 mod discovery;
@@ -43,7 +44,6 @@ mod wrong_tokens;
 
 pub use app::{App, AppState};
 pub use body::discard_body;
-pub use built_site::try_build;
 pub use limits::{ClientSlot, OverLimit, WaitForPlace};
 pub(crate) use metrics::Metrics;
 pub use pipeline::{Router, handle, record_refused_head, router};

@@ -5,8 +5,13 @@ mod https;
 mod postgres_tls;
 mod sender;
 
+use std::path::Path;
 use std::process::Command;
 
+use porchlight::config::{RawSettings, Settings};
+use porchlight::probe::NameServers;
+use porchlight::store::{Database as StoredIn, Store};
+use porchlight::web::checks::run_checks;
 use serde_json::{Value, json};
 
 use crate::harness::dns::{NameServer, mx, txt};
@@ -311,4 +316,37 @@ async fn a_reply_of_a_mail_server_cannot_control_the_terminal() {
         assert!(!output.contains(harmful), "{arguments:?}: {output:?}");
     }
     service.stop().await;
+}
+
+#[tokio::test]
+async fn the_running_service_finds_what_the_command_finds_with_its_own_database() {
+    for database in each_database().await {
+        println!("on {database:?}");
+        let service = Service::start(live(), database).await;
+        service.publish("1.4.0");
+        let (_, expected) = run(check(&service, &["--name-server", "127.0.0.1:1"]));
+        let written = RawSettings {
+            base_url: Some(NOT_LISTENING.to_owned()),
+            database_url: Some(service.database.url().to_owned()),
+            releases_dir: Some(service.releases_dir().display().to_string()),
+            ..RawSettings::default()
+        };
+        let settings = Settings::load(Some(Path::new("/dev/null")), &written).expect("settings that can be used");
+        let name_servers = NameServers::parse("127.0.0.1:1").expect("a name server");
+        let store = Store::open(&StoredIn::parse(service.database.url()).expect("a database")).expect("a store");
+        let before = service.database.everything().await;
+        let report = run_checks(&settings, &name_servers, &service.clock, Some(&store)).await;
+        assert_eq!(service.database.everything().await, before);
+        // The test has other variables and another `data_dir`.
+        let of_both = |checks: Value| -> Vec<Value> {
+            let differ = ["environment", "disk", "images"];
+            let checks = checks.as_array().expect("a list").iter();
+            checks.filter(|check| !differ.contains(&check["name"].as_str().expect("a name"))).cloned().collect()
+        };
+        let found = serde_json::to_value(&report.findings).expect("JSON");
+        assert_eq!(of_both(found), of_both(expected));
+        store.ping().await.expect("the database is still open");
+        store.close().await;
+        service.stop().await;
+    }
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use porchlight::config::RawSettings;
 use porchlight::domain::letters::{Letter, RandomToken, RecipientFilter};
-use porchlight::domain::people::PeopleSearch;
+use porchlight::domain::paging::PageStart;
+use porchlight::domain::people::{PeopleQuery, PeopleSearch};
 use porchlight::store::{Database as StoredIn, Store};
 use serde_json::json;
 
@@ -94,8 +95,12 @@ async fn a_page_of_people_reads_as_many_rows_as_it_has() {
     for (search, most) in [(None, 2_000), (find("@example.com"), 2_000), (find("p77"), 4_000), (find("p"), 25_000)] {
         let before = rows_read(&service.database).await;
         let store = Store::open(&StoredIn::parse(service.database.url()).expect("a database")).expect("a store");
-        let page = store.newest_people(search.as_ref(), None, None, 100).await.expect("a page");
-        let next = store.newest_people(search.as_ref(), None, page.last(), 100).await.expect("a page");
+        let query = PeopleQuery { search: search.clone(), ..PeopleQuery::default() };
+        let page = store.people_from(&query, &PageStart::Newest, 100).await.expect("a page");
+        let start = PageStart::OlderThan(page[99].place());
+        let next = store.people_from(&query, &start, 100).await.expect("a page");
+        let back = store.people_from(&query, &PageStart::NewerThan(page[99].place()), 100).await.expect("a page");
+        assert!(back.iter().rev().eq(page[..99].iter()), "{search:?}");
         assert_eq!((page.len(), next.len()), (100, 100), "{search:?}");
         assert!(next.iter().all(|person| !page.contains(person)), "{search:?}");
         store.close().await;

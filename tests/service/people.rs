@@ -3,6 +3,7 @@
 mod erasure;
 mod lists;
 mod other_tools;
+mod pages;
 mod purge;
 mod search;
 
@@ -96,6 +97,7 @@ async fn a_data_request_returns_everything_stored_about_a_person() {
                 "messages": [{
                     "id": message["id"], "reference": message["reference"], "at": at, "email": "ADA@example.com",
                     "name": "Ada", "message": "Hello\nthere", "state": "waiting", "state_at": at, "tries": 0, "trouble": null,
+                    "answered_at": null,
                 }],
                 "letters": [],
                 "letter_months": [],

@@ -1,13 +1,14 @@
 //! One contact message: how it is named, found and shown.
 
-use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::io::BufRead;
+
 use uuid::Uuid;
 
 use crate::cli::failure::Failure;
 use crate::cli::terminal::{format_row, sanitize_line};
-use crate::domain::contact::{ContactMessage, reference};
-use crate::domain::text::SenderName;
-use crate::store::{InboxEntry, Store};
+use crate::domain::contact::reference;
+use crate::store::{DeliveryState, InboxEntry, Store};
 
 /// Parses a full id, or the end of one.
 pub(super) fn id(text: &str) -> Result<String, String> {
@@ -18,33 +19,19 @@ pub(super) fn id(text: &str) -> Result<String, String> {
     Ok(Uuid::parse_str(text).map_or_else(|_| text.to_lowercase(), |id| id.to_string()))
 }
 
-/// Returns a message and its delivery state as JSON.
-pub(in crate::cli) fn message_json(entry: &InboxEntry) -> Value {
-    let received = &entry.received;
-    json!({
-        "id": received.id,
-        "reference": reference(received.id),
-        "at": received.at.rfc3339(),
-        "email": received.contact.email.as_typed(),
-        "name": received.contact.name.as_ref().map(SenderName::as_str),
-        "message": received.contact.text.as_str(),
-        "state": entry.state.as_str(),
-        "state_at": entry.state_at.rfc3339(),
-        "tries": entry.tries,
-        "trouble": entry.last_error,
-    })
-}
-
-/// Returns the name and address of the sender.
-pub(in crate::cli) fn contact_sender(message: &ContactMessage) -> String {
-    let name = message.name.as_ref().map(SenderName::as_str).unwrap_or_default();
-    sanitize_line(&format!("{name} <{}>", message.email.as_typed()))
+/// Parses what [`id`] does, or `-` for standard input.
+pub(super) fn id_or_dash(text: &str) -> Result<String, String> {
+    if text == "-" { Ok(text.to_owned()) } else { id(text) }
 }
 
 pub(super) fn line(entry: &InboxEntry, width: Option<usize>) -> String {
     let received = &entry.received;
     let (email, text) = (received.contact.email.as_typed(), received.contact.text.as_str());
-    let cells = [(reference(received.id), 8), (received.at.date(), 10), (entry.state.as_str().to_owned(), 7)];
+    let state = match (entry.state, entry.answered_at) {
+        (DeliveryState::Sent, Some(_)) => "answered",
+        (state, _) => state.as_str(),
+    };
+    let cells = [(reference(received.id), 8), (received.at.date(), 10), (state.to_owned(), 8)];
     format_row(&cells, &format!("{}  {}", sanitize_line(email), sanitize_line(text)), width)
 }
 
@@ -59,6 +46,29 @@ pub(super) async fn find(store: &Store, id: &str) -> Result<InboxEntry, Failure>
     }
 }
 
-pub(super) fn unknown(id: &str) -> Failure {
+/// Finds several messages. An unknown id is an error, so that nothing is done to the others by mistake.
+pub(super) async fn find_all(store: &Store, given: &[String]) -> Result<Vec<InboxEntry>, Failure> {
+    let mut ids = BTreeSet::new();
+    for given in given {
+        if given != "-" {
+            ids.insert(given.clone());
+            continue;
+        }
+        for line in std::io::stdin().lock().lines() {
+            let line = line?;
+            let given = line.trim();
+            if !given.is_empty() {
+                ids.insert(id(given).map_err(|_| unknown(given))?);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    for id in ids {
+        found.push(find(store, &id).await?);
+    }
+    Ok(found)
+}
+
+fn unknown(id: &str) -> Failure {
     Failure::new(format!("There is no message {id}. `porchlight inbox list` lists all messages."))
 }

@@ -5,18 +5,21 @@ mod message;
 
 use clap::{ArgGroup, Args, Subcommand};
 
+use uuid::Uuid;
+
+use crate::actions::{delivery_in_words, message_json, retried_in_words, retry_message};
 use crate::cli::failure::{Failure, OrFail};
 use crate::cli::run::{Access, with_store};
 use crate::cli::terminal::{ListPrinter, eprint_line, print_record, sanitize_line, terminal_width};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::contact::reference;
+use crate::domain::paging::PageStart;
 use crate::domain::text::quantity;
-use crate::store::{DeliveryState, InboxFilter, Store};
+use crate::domain::time::Timestamp;
+use crate::store::{InboxFilter, InboxQuery, Store};
 use discard::DiscardArguments;
-use message::{find, id, line};
-
-pub(super) use message::{contact_sender, message_json};
+use message::{find, find_all, id, id_or_dash, line};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum InboxCommand {
@@ -35,6 +38,20 @@ pub(super) enum InboxCommand {
         /// Print JSON
         #[arg(long)]
         json: bool,
+    },
+    /// Mark messages as answered
+    ///
+    /// `inbox list --unanswered` lists the others. Nothing is mailed.
+    #[command(
+        before_help = "Examples:\n  porchlight inbox answered 5f2c9a01 77ab03c9\n  porchlight inbox answered 5f2c9a01 --undo"
+    )]
+    Answered {
+        /// References of messages, or full ids; - reads them from standard input
+        #[arg(value_name = "ID", value_parser = id_or_dash, required = true)]
+        ids: Vec<String>,
+        /// Mark them as not answered
+        #[arg(long)]
+        undo: bool,
     },
     /// Retry messages that are waiting or have failed
     ///
@@ -57,12 +74,17 @@ pub(super) enum InboxCommand {
 }
 
 #[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each one is a flag")]
+#[command(group(ArgGroup::new("which").args(["unanswered", "waiting", "failed"])))]
 pub(super) struct ListArguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// List only messages that are not marked as answered
+    #[arg(long)]
+    unanswered: bool,
     /// List only messages that were not mailed yet
-    #[arg(long, conflicts_with = "failed")]
+    #[arg(long)]
     waiting: bool,
     /// List only messages that could not be mailed and are no longer retried
     #[arg(long)]
@@ -75,11 +97,12 @@ pub(super) struct ListArguments {
 pub(super) fn run(command: InboxCommand, settings: &Settings) -> Result<(), Failure> {
     let access = match command {
         InboxCommand::List(_) | InboxCommand::Show { .. } => Access::Read,
-        InboxCommand::Retry { .. } | InboxCommand::Discard(_) => Access::Write,
+        InboxCommand::Answered { .. } | InboxCommand::Retry { .. } | InboxCommand::Discard(_) => Access::Write,
     };
     with_store(settings, access, async |store| match command {
         InboxCommand::List(arguments) => arguments.run(store).await,
         InboxCommand::Show { id, json } => show(store, &id, json).await,
+        InboxCommand::Answered { ids, undo } => answered(store, &ids, undo).await,
         InboxCommand::Retry { id, .. } => retry(store, settings, id.as_deref()).await,
         InboxCommand::Discard(arguments) => arguments.run(store).await,
     })
@@ -90,18 +113,20 @@ const BATCH_SIZE: usize = 200;
 
 impl ListArguments {
     async fn run(self, store: &Store) -> Result<(), Failure> {
-        let filter = match (self.waiting, self.failed) {
-            (true, _) => InboxFilter::Waiting,
-            (_, true) => InboxFilter::Failed,
+        let filter = match (self.unanswered, self.waiting, self.failed) {
+            (true, ..) => InboxFilter::Unanswered,
+            (_, true, _) => InboxFilter::Waiting,
+            (.., true) => InboxFilter::Failed,
             _ => InboxFilter::All,
         };
+        let query = InboxQuery { filter, search: None };
         let width = terminal_width();
         let mut list = ListPrinter::new(self.json, self.limit);
-        let mut after = None;
+        let mut start = PageStart::NewerThan(Uuid::nil());
         while list.remaining() > 0 {
-            let page = store.inbox_page(filter, after, BATCH_SIZE.min(list.remaining())).await?;
+            let page = store.inbox_page(&query, &start, BATCH_SIZE.min(list.remaining())).await?;
             let Some(entry) = page.last() else { break };
-            after = Some(entry.received.id);
+            start = PageStart::NewerThan(entry.received.id);
             for entry in &page {
                 if !list.push(&message_json(entry), &line(entry, width)) {
                     return Ok(());
@@ -116,22 +141,14 @@ impl ListArguments {
 async fn show(store: &Store, id: &str, as_json: bool) -> Result<(), Failure> {
     let entry = find(store, id).await?;
     let received = &entry.received;
-    let (at, attempts) = (entry.state_at.rfc3339(), quantity(entry.tries, "attempt", "attempts"));
-    let delivery = match (entry.state, entry.tries) {
-        (DeliveryState::Sent, _) => format!("mailed on {at}"),
-        (DeliveryState::Failed, _) => format!("failed on {at} after {attempts}"),
-        (DeliveryState::Leased, _) => "being mailed now".to_owned(),
-        (DeliveryState::Waiting, 0) => "waiting to be mailed".to_owned(),
-        (DeliveryState::Waiting, tries) => {
-            format!("waiting; {}, next attempt at {at}", quantity(tries, "failed attempt", "failed attempts"))
-        }
-    };
     let error = entry.last_error.as_ref().map(|error| format!("error      {}\n", sanitize_line(error)));
     let text = format!(
-        "reference  {}\nfrom       {}\nreceived   {}\nmail       {delivery}\n{}\n{}",
+        "reference  {}\nfrom       {}\nreceived   {}\nmail       {}\nanswered   {}\n{}\n{}",
         reference(received.id),
-        contact_sender(&received.contact),
+        received.contact.sender(),
         received.at.rfc3339(),
+        delivery_in_words(&entry),
+        entry.answered_at.map_or_else(|| "no".to_owned(), Timestamp::rfc3339),
         error.unwrap_or_default(),
         received.contact.text.as_str(),
     );
@@ -139,31 +156,24 @@ async fn show(store: &Store, id: &str, as_json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
+async fn answered(store: &Store, ids: &[String], undo: bool) -> Result<(), Failure> {
+    let found: Vec<_> = find_all(store, ids).await?.iter().map(|entry| entry.received.id).collect();
+    store.mark_answered(&found, (!undo).then(|| Clock::System.now())).await?;
+    let messages = quantity(found.len() as u64, "message is", "messages are");
+    eprint_line(&format!("{messages} marked as {}.", if undo { "not answered" } else { "answered" }));
+    Ok(())
+}
+
 async fn retry(store: &Store, settings: &Settings, id: Option<&str>) -> Result<(), Failure> {
-    let only = match id {
-        None => None,
-        Some(id) => {
-            let entry = find(store, id).await?;
-            if entry.state == DeliveryState::Sent {
-                let (name, date) = (reference(entry.received.id), entry.state_at.date());
-                return Err(Failure::new(format!(
-                    "Message {name} was already mailed on {date}. `porchlight inbox show {name}` shows it."
-                )));
-            }
-            Some(entry.received.id)
-        }
-    };
     let now = Clock::System.now();
-    let retried = match only {
-        Some(message) => store.retry_message(message, now).await?,
-        None => store.retry_all_messages(now).await.or_fail(|failure| {
+    eprint_line(&match id {
+        Some(id) => retry_message(store, &find(store, id).await?, now).await?,
+        None => match store.retry_all_messages(now).await.or_fail(|failure| {
             format!("Perhaps not all messages will be retried now: {failure}. Run the same command again.")
-        })?,
-    };
-    eprint_line(&match (retried, only) {
-        (0, None) => "No messages are waiting.".to_owned(),
-        (0, Some(_)) => return Err(Failure::new("That message is being mailed now. Look again in a minute.")),
-        (number, _) => format!("{} will be mailed within half a minute.", quantity(number, "message", "messages")),
+        })? {
+            0 => "No messages are waiting.".to_owned(),
+            retried => retried_in_words(retried),
+        },
     });
     if settings.mail.is_none() {
         eprint_line("`smtp_url` is not set here. The service needs it to mail messages.");

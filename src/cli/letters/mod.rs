@@ -12,11 +12,10 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use serde_json::json;
 
-use super::check::opt_in_sentences;
 use super::failure::Failure;
 use super::run::{Access, block_on, open_store, with_store};
 use super::terminal::{ListPrinter, confirm, eprint_line, format_row, print_record, sanitize_line, terminal_width};
-use crate::actions::LetterSender;
+use crate::actions::{LetterSender, opt_in_sentences};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::letters::{Letter, LetterCounts, LetterForecast, LetterReference, letter_path};

@@ -7,10 +7,11 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde_json::{Value, json};
 
 use super::removal::start_time;
+use crate::actions::{find_people, people_notes};
 use crate::cli::failure::{Failure, OrFail};
 use crate::cli::terminal::{ListPrinter, eprint_line, format_row, terminal_width};
-use crate::domain::limits::{MAX_SEARCHED_PEOPLE, MAX_SKIPPED_PEOPLE};
-use crate::domain::people::{PeopleSearch, Person, PersonState};
+use crate::domain::paging::PageStart;
+use crate::domain::people::{PeopleQuery, PeopleSearch, Person, PersonState};
 use crate::domain::text::{quantity, sanitize};
 use crate::domain::time::Timestamp;
 use crate::store::Store;
@@ -69,23 +70,15 @@ pub(super) fn incomplete(failure: impl Display) -> String {
 
 pub(super) async fn list(store: &Store, arguments: ListArguments) -> Result<(), Failure> {
     let ListArguments { search, state, updates, since, limit, json } = arguments;
-    let state = if updates { Some(PersonState::OptedIn) } else { state };
+    let query = PeopleQuery { search, since, state: if updates { Some(PersonState::OptedIn) } else { state } };
     let mut list = ListPrinter::new(json, limit);
     let width = terminal_width();
     let heading = width.map(|_| columns(["first seen", "      downloads", "waitlist", "updates"], "address", width));
-    let (mut oldest, mut skipped) = (None, 0);
-    while list.remaining() > 0 && skipped < MAX_SKIPPED_PEOPLE {
-        let page =
-            store.newest_people(search.as_ref(), since, oldest.as_ref(), BATCH_SIZE).await.or_fail(incomplete)?;
-        if page.is_empty() {
-            break;
-        }
-        for person in &page {
-            skipped += 1;
-            if list.remaining() == 0 || !state.is_none_or(|state| person.is(state)) {
-                continue;
-            }
-            skipped = 0;
+    let (mut start, mut gave_up_at) = (PageStart::Newest, None);
+    while list.remaining() > 0 {
+        let wanted = BATCH_SIZE.min(list.remaining());
+        let found = find_people(store, &query, &start, wanted).await.or_fail(incomplete)?;
+        for person in &found.people {
             if let Some(heading) = &heading {
                 list.heading(heading);
             }
@@ -93,23 +86,13 @@ pub(super) async fn list(store: &Store, arguments: ListArguments) -> Result<(), 
                 return Ok(());
             }
         }
-        oldest = page.into_iter().next_back();
+        gave_up_at = found.gave_up_at;
+        let Some(oldest) = found.people.last().filter(|_| found.people.len() == wanted) else { break };
+        start = PageStart::OlderThan(oldest.place());
     }
     list.finish("No people found.");
-    if let Some(oldest) = oldest.filter(|_| skipped >= MAX_SKIPPED_PEOPLE) {
-        eprint_line(&format!(
-            "Older people were not looked at: none of the {skipped} before, back to {}, is in this state. `porchlight people \
-             export` has everybody.",
-            oldest.first_seen.date()
-        ));
-    }
-    if let Some(PeopleSearch::Beginning(text)) = &search
-        && store.has_too_many_people(text).await.or_fail(incomplete)?
-    {
-        eprint_line(&format!(
-            "More than {MAX_SEARCHED_PEOPLE} addresses begin like this, and only so many were looked at, in the order of the \
-             alphabet. Search for more of the address."
-        ));
+    for note in people_notes(store, &query, gave_up_at).await.or_fail(incomplete)? {
+        eprint_line(&note);
     }
     Ok(())
 }

@@ -6,27 +6,25 @@ mod csv_row;
 mod import;
 mod list;
 mod removal;
-mod show;
 mod tools;
 
 use std::path::PathBuf;
 
 use clap::Subcommand;
 
+use crate::actions::{find_person, person_facts, person_history, person_json, suppress_person, unsuppress_person};
 use crate::cli::failure::{Failure, OrFail};
 use crate::cli::run::{Access, with_store};
 use crate::cli::terminal::{eprint_line, print_record};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::mail::EmailAddress;
-use crate::domain::people::SuppressionReason;
 use crate::store::Store;
 pub(super) use cells::escape_formula;
 pub use csv_file::{InvalidRow, Rows};
 use import::{IMPORT_EXAMPLES, ImportArguments, import};
 use list::{LIST_EXAMPLES, ListArguments, list};
 use removal::{PURGE_EXAMPLES, PurgeArguments, erase};
-use show::find_person;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PeopleCommand {
@@ -119,14 +117,19 @@ pub(super) fn run(command: PeopleCommand, settings: &Settings) -> Result<(), Fai
     })
 }
 
+/// Prints the current state, then the history in order of time.
 async fn show(settings: &Settings, store: &Store, email: &EmailAddress, as_json: bool) -> Result<(), Failure> {
     let (person, base_url) = (find_person(store, email).await?, settings.public_url());
-    print_record(as_json, &show::person_json(&person, &base_url), &show::lines(&person, &base_url).join("\n"));
+    let facts = person_facts(&person, &base_url).into_iter().map(|(label, value)| format!("{label:<11}  {value}"));
+    let history = person_history(&person).into_iter().map(|(at, text)| format!("{}  {text}", at.rfc3339()));
+    let months = person.months.iter().map(|month| format!("{month}  letter of the month sent or attempted"));
+    let lines: Vec<_> = facts.chain(history).chain(months).collect();
+    print_record(as_json, &person_json(&person, &base_url), &lines.join("\n"));
     Ok(())
 }
 
 async fn suppress(store: &Store, email: &EmailAddress) -> Result<(), Failure> {
-    let result = store.suppress(email, SuppressionReason::Makers, Clock::System.now()).await;
+    let result = suppress_person(store, email, Clock::System.now()).await;
     result.or_fail(|failure| format!("Nothing was changed: {failure}."))?;
     let typed = email.as_typed();
     eprint_line(&format!("{typed} is suppressed. `porchlight people unsuppress {typed}` undoes this."));
@@ -134,17 +137,9 @@ async fn suppress(store: &Store, email: &EmailAddress) -> Result<(), Failure> {
 }
 
 async fn unsuppress(store: &Store, email: &EmailAddress) -> Result<(), Failure> {
-    let typed = email.as_typed();
-    let was_suppressed = store.unsuppress(email).await;
-    if !was_suppressed.or_fail(|failure| format!("Nothing was changed: {failure}."))? {
-        return Err(Failure::new(format!("{typed} is not suppressed.")));
-    }
-    let opted_in = store.person_record(email).await?.consents.iter().any(|consent| consent.is_current);
-    let outcome = if opted_in {
-        "It is opted in, so it gets the monthly letter."
-    } else {
-        "It gets no letter until its owner opts in."
-    };
-    eprint_line(&format!("{typed} is no longer suppressed. {outcome}"));
+    let unsuppressed = unsuppress_person(store, email).await;
+    let unsuppressed = unsuppressed.or_fail(|failure| format!("Nothing was changed: {failure}."))?;
+    let outcome = unsuppressed.ok_or_else(|| Failure::new(format!("{} is not suppressed.", email.as_typed())))?;
+    eprint_line(&outcome);
     Ok(())
 }

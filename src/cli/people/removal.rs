@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 
-use super::show::find_person;
+use crate::actions::{ErasedPerson, LEFT_ELSEWHERE, erase_person, find_person};
 use crate::cli::failure::{Failure, OrFail};
 use crate::cli::terminal::{confirm, eprint_line, exit_on_interrupt};
 use crate::clock::Clock;
@@ -101,21 +101,9 @@ pub(super) async fn erase(store: &Store, email: &EmailAddress, vacuum: bool, yes
         format!("Erase everything stored about {typed}?")
     };
     confirm(&question, yes, "Nothing was erased.")?;
-    let erased = store.erase(email, Clock::System.now()).await;
-    let erased = erased.or_fail(incomplete)?;
-    eprint_line(&format!(
-        "{typed} was erased (downloads and joins: {}, opt-ins: {}, messages: {}, letters: {}).",
-        erased.signups, erased.consents, erased.messages, erased.letters
-    ));
-    let kept = store.person_record(email).await?;
-    if kept.suppression.is_some() {
-        eprint_line("Kept as a hash: the address is suppressed.");
-    }
-    if !kept.months.is_empty() {
-        eprint_line("Kept as a hash: the address got this month's letter.");
-    }
-    if kept.asked_at.is_some() {
-        eprint_line("Kept as a hash for 30 days: the address was asked to confirm an opt-in.");
+    let ErasedPerson { done, left } = erase_person(store, email, Clock::System.now()).await.or_fail(incomplete)?;
+    for sentence in &done {
+        eprint_line(sentence);
     }
     if vacuum {
         store.vacuum().await.or_fail(|why| {
@@ -126,16 +114,8 @@ pub(super) async fn erase(store: &Store, email: &EmailAddress, vacuum: bool, yes
         })?;
         eprint_line("The database files were rewritten, so nothing is left in them.");
     } else {
-        eprint_line(
-            "Unused parts of the database files may hold old bytes until they are overwritten; `--vacuum` clears them.",
-        );
+        left.into_iter().for_each(eprint_line);
     }
-    if erased.is_left_in_wal && !vacuum {
-        eprint_line(
-            "Another process is reading the database, perhaps a backup. The WAL (*-wal) still holds the erased data until \
-             it is overwritten or the service stops.",
-        );
-    }
-    eprint_line("Backups, archives of the WAL, exported lists and messages in your mailbox are not changed.");
+    eprint_line(LEFT_ELSEWHERE);
     Ok(())
 }

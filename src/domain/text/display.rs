@@ -45,6 +45,16 @@ pub fn sanitize(text: &str) -> String {
     text.chars().map(replace).collect()
 }
 
+/// Returns the lines of `text`, whatever ends them, without characters on which a mail client or terminal acts.
+pub fn lines(text: &str) -> Vec<String> {
+    text.replace("\r\n", "\n").split(is_line_break).map(sanitize).collect()
+}
+
+/// As [`sanitize`], with whitespace collapsed to one line.
+pub fn sanitize_line(text: &str) -> String {
+    sanitize(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
 /// Returns `text` with its first letter as a capital.
 pub fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
@@ -158,6 +168,12 @@ mod tests {
         assert_eq!(excerpt("a\r\n\u{1b}[31m\u{202e}b\u{85}", 64), "a\u{fffd}\u{fffd}\u{fffd}[31m\u{fffd}b\u{fffd}");
         assert_eq!(excerpt("日本語", 2), "日本");
         assert_eq!(excerpt(&"x".repeat(1000), 200).len(), 200);
+    }
+
+    #[test]
+    fn every_kind_of_line_ending_ends_a_line() {
+        assert_eq!(lines("a\r\nb\rc\nd\u{2028}e\u{85}\r\n"), ["a", "b", "c", "d", "e", "", ""]);
+        assert_eq!(lines("a\u{1b}[2J\tb\n\u{202e}c"), ["a\u{fffd}[2J\tb", "\u{fffd}c"]);
     }
 
     #[test]

@@ -31,3 +31,6 @@ pub(in crate::store) use statement::{Statement, Transaction, values};
 pub(in crate::store) use steps::MAX_ATTEMPTS;
 pub(in crate::store) use timeouts::{BATCH_TIMEOUT, MAX_BATCH_DURATION, MAX_EXPECTED_WAIT, WRITE_TIMEOUT};
 pub(in crate::store) use value::{Value, parse_id};
+
+#[cfg(test)]
+pub(in crate::store) mod tests;

@@ -1,12 +1,17 @@
-//! Contact messages with their delivery state, for `porchlight inbox`.
+//! Contact messages with their delivery state, for `porchlight inbox` and the desk.
+//!
+//! A page is chosen over one index before anything is joined to it. A search walks the newest messages page by page, because no
+//! index and neither database would compare texts of every language in the same way.
 
 use uuid::Uuid;
 
 use super::message_leases::{MessageRow, parse_message};
-use crate::domain::contact::ReceivedMessage;
+use crate::domain::contact::{MessageSearch, ReceivedMessage};
+use crate::domain::limits::{MAX_COUNTED_MAILS, MAX_ROWS_PER_STEP, MAX_SEARCHED_MESSAGES};
+use crate::domain::paging::PageStart;
 use crate::domain::parse::word_enum;
 use crate::domain::time::Timestamp;
-use crate::store::connection::{Store, StoreFailure, from_row_struct, values};
+use crate::store::connection::{BatchStatement, Store, StoreFailure, count, from_row_struct, values};
 
 /// A message and its outbox entry.
 #[derive(Clone, Debug)]
@@ -18,6 +23,8 @@ pub struct InboxEntry {
     pub tries: u32,
     /// The reason of the last failed attempt.
     pub last_error: Option<String>,
+    /// When the makers marked it as answered.
+    pub answered_at: Option<Timestamp>,
 }
 
 impl InboxEntry {
@@ -37,37 +44,120 @@ word_enum! {
     }
 }
 
-/// Which messages are to be listed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InboxFilter {
-    All,
-    /// Waiting or leased.
-    Waiting,
-    Failed,
+word_enum! {
+    /// Which messages are to be listed.
+    pub enum InboxFilter {
+        All = "all",
+        Unanswered = "unanswered",
+        /// Waiting or leased.
+        Waiting = "waiting",
+        Failed = "failed",
+    }
 }
 
+/// Which messages are to be listed, and what is looked for in them.
+#[derive(Clone, Debug)]
+pub struct InboxQuery {
+    pub filter: InboxFilter,
+    /// Looks at the newest [`MAX_SEARCHED_MESSAGES`] alone.
+    pub search: Option<MessageSearch>,
+}
+
+/// How many messages a search reads at a time: four megabytes if all are as long as possible.
+const SEARCH_BATCH: usize = 250;
+
 macro_rules! select_inbox {
-    ($rest:literal) => {
+    ($messages:expr, $rest:expr) => {
         concat!(
-            "SELECT m.id, m.address, m.email, m.name, m.body, m.at, o.state, o.at AS since, o.tries, o.last_error \
-             FROM messages m JOIN outbox o ON o.id = m.id ",
+            "SELECT m.id, m.address, m.email, m.name, m.body, m.at, m.answered_at, o.state, o.at AS since, o.tries, o.last_error \
+             FROM ",
+            $messages,
+            " JOIN outbox o ON o.id = m.id ",
             $rest
         )
     };
 }
 
-const SELECT_ALL: &str = select_inbox!("WHERE m.id > $1 ORDER BY m.id LIMIT $2");
+/// The messages whose ids are on this page.
+macro_rules! select_page {
+    ($page:expr, $order:literal) => {
+        select_inbox!(
+            concat!("(", $page, ") AS page JOIN messages m ON m.id = page.id"),
+            concat!("ORDER BY page.id", $order)
+        )
+    };
+}
 
-const SELECT_WAITING: &str =
-    select_inbox!("WHERE m.id > $1 AND o.state IN ('waiting', 'leased') ORDER BY m.id LIMIT $2");
+/// The ids on one side of `$1`, all of them newer than `$2`, and at most `$3`.
+macro_rules! ids {
+    ($rows:expr, $side:literal, $order:literal) => {
+        concat!("SELECT id FROM ", $rows, " AND id ", $side, " $1 AND id > $2 ORDER BY id", $order, " LIMIT $3")
+    };
+}
 
-const SELECT_FAILED: &str = select_inbox!("WHERE m.id > $1 AND o.state = 'failed' ORDER BY m.id LIMIT $2");
+/// Mails in one state. The conditions are those of the index `outbox_unsent`.
+macro_rules! unsent {
+    ($state:literal) => {
+        concat!("outbox WHERE kind = 'message' AND state = '", $state, "' AND state <> 'sent'")
+    };
+}
 
-const SELECT_BY_REFERENCE: &str = select_inbox!("WHERE m.id LIKE '%' || $1 ORDER BY m.id LIMIT 2");
+/// The page of a filter on one side of a message.
+macro_rules! page_of {
+    ($filter:expr, $side:literal, $order:literal) => {
+        match $filter {
+            InboxFilter::All => select_page!(ids!("messages WHERE true", $side, $order), $order),
+            InboxFilter::Unanswered => select_page!(ids!("messages WHERE answered_at IS NULL", $side, $order), $order),
+            InboxFilter::Failed => select_page!(ids!(unsent!("failed"), $side, $order), $order),
+            InboxFilter::Waiting => {
+                select_page!(
+                    concat!(
+                        "SELECT id FROM (SELECT id FROM (",
+                        ids!(unsent!("waiting"), $side, $order),
+                        ") AS waiting UNION ALL \
+                         SELECT id FROM (",
+                        ids!(unsent!("leased"), $side, $order),
+                        ") AS leased) AS either \
+                         ORDER BY id",
+                        $order,
+                        " LIMIT $3"
+                    ),
+                    $order
+                )
+            }
+        }
+    };
+}
 
-const SELECT_BY_ID: &str = select_inbox!("WHERE m.id = $1");
+const fn older(filter: InboxFilter) -> &'static str {
+    page_of!(filter, "<", " DESC")
+}
 
-const SELECT_OF_PERSON: &str = select_inbox!("WHERE m.address = $1 ORDER BY m.id");
+const fn newer(filter: InboxFilter) -> &'static str {
+    page_of!(filter, ">", "")
+}
+
+/// Sorts after every id.
+const AFTER_ALL: &str = "g";
+
+/// The newest message that a search does not look at.
+const SELECT_NOT_SEARCHED: &str = "SELECT id FROM messages ORDER BY id DESC LIMIT 1 OFFSET $1";
+
+const COUNT_UNANSWERED: &str =
+    "SELECT COUNT(*) FROM (SELECT id FROM messages WHERE answered_at IS NULL LIMIT $1) AS unanswered";
+
+/// A message that is marked again keeps its time.
+const MARK_ANSWERED: BatchStatement = BatchStatement::new(
+    "id text, at bigint",
+    "UPDATE messages SET answered_at = batch.at FROM batch \
+     WHERE messages.id = batch.id AND (messages.answered_at IS NULL OR batch.at IS NULL)",
+);
+
+const SELECT_BY_REFERENCE: &str = select_inbox!("messages m", "WHERE m.id LIKE '%' || $1 ORDER BY m.id LIMIT 2");
+
+const SELECT_BY_ID: &str = select_inbox!("messages m", "WHERE m.id = $1");
+
+const SELECT_OF_PERSON: &str = select_inbox!("messages m", "WHERE m.address = $1 ORDER BY m.id");
 
 from_row_struct! {
     struct InboxRow {
@@ -81,25 +171,66 @@ from_row_struct! {
         since: Timestamp,
         tries: i64,
         last_error: Option<String>,
+        answered_at: Option<Timestamp>,
     }
 }
 
 impl Store {
-    /// Returns up to `limit` messages that follow `after`, oldest first.
+    /// Returns up to `limit` messages, in the order in which they follow the start.
     pub async fn inbox_page(
         &self,
-        filter: InboxFilter,
-        after: Option<Uuid>,
+        query: &InboxQuery,
+        start: &PageStart<Uuid>,
         limit: usize,
     ) -> Result<Vec<InboxEntry>, StoreFailure> {
-        let page = match filter {
-            InboxFilter::All => SELECT_ALL,
-            InboxFilter::Waiting => SELECT_WAITING,
-            InboxFilter::Failed => SELECT_FAILED,
+        let (page, mut place) = match start {
+            PageStart::Newest => (older(query.filter), AFTER_ALL.to_owned()),
+            PageStart::OlderThan(id) => (older(query.filter), id.to_string()),
+            PageStart::NewerThan(id) => (newer(query.filter), id.to_string()),
         };
-        let after = after.map(|id| id.to_string()).unwrap_or_default();
-        let rows: Vec<InboxRow> = self.run(page, values![after, limit]).await?.all()?;
-        rows.into_iter().map(entry).collect()
+        let (batch, newer_than) = match query.search {
+            Some(_) => (SEARCH_BATCH, self.newest_message_not_searched().await?.unwrap_or_default()),
+            None => (limit, String::new()),
+        };
+        let (mut found, mut is_last) = (Vec::new(), false);
+        while found.len() < limit && !is_last {
+            let rows: Vec<InboxRow> = self.run(page, values![&place, &newer_than, batch]).await?.all()?;
+            is_last = rows.len() < batch;
+            if let Some(row) = rows.last() {
+                place.clone_from(&row.id);
+            }
+            for entry in rows.into_iter().map(entry) {
+                let entry = entry?;
+                if query.search.as_ref().is_none_or(|search| search.finds(&entry.received.contact)) {
+                    found.push(entry);
+                }
+            }
+        }
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    /// Whether there are more messages than a search looks at.
+    pub async fn has_unsearched_messages(&self) -> Result<bool, StoreFailure> {
+        Ok(self.newest_message_not_searched().await?.is_some())
+    }
+
+    async fn newest_message_not_searched(&self) -> Result<Option<String>, StoreFailure> {
+        Ok(self.run(SELECT_NOT_SEARCHED, values![MAX_SEARCHED_MESSAGES]).await?.column()?.pop())
+    }
+
+    /// Returns how many messages are not marked as answered. [`MAX_COUNTED_MAILS`] stands for as many or more.
+    pub async fn unanswered_messages(&self) -> Result<u64, StoreFailure> {
+        let (unanswered,) = self.run(COUNT_UNANSWERED, values![MAX_COUNTED_MAILS]).await?.one()?;
+        Ok(count(unanswered))
+    }
+
+    /// Marks messages as answered, or with `None` as not answered.
+    pub async fn mark_answered(&self, messages: &[Uuid], at: Option<Timestamp>) -> Result<(), StoreFailure> {
+        for chunk in messages.chunks(usize::try_from(MAX_ROWS_PER_STEP).unwrap_or(1)) {
+            self.run_batch(MARK_ANSWERED, chunk.iter().map(|id| [(*id).into(), at.into()]).collect()).await?;
+        }
+        Ok(())
     }
 
     /// Returns messages whose id ends with `reference`, at most two: two mean that it is ambiguous.
@@ -124,5 +255,38 @@ fn entry(row: InboxRow) -> Result<InboxEntry, StoreFailure> {
         state_at: row.since,
         tries: u32::try_from(row.tries).unwrap_or(u32::MAX),
         last_error: row.last_error,
+        answered_at: row.answered_at,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::connection::tests::{empty_store, plan};
+
+    #[tokio::test]
+    async fn no_page_of_the_inbox_reads_a_whole_table() {
+        let (_folder, store) = empty_store().await;
+        for (page_of, range) in [(older as fn(_) -> _, "id>? AND id<?"), (newer, "id>?")] {
+            for (filter, search) in [
+                (InboxFilter::All, "messages USING PRIMARY KEY (".to_owned()),
+                (
+                    InboxFilter::Unanswered,
+                    "messages USING COVERING INDEX messages_unanswered (answered_at=? AND ".to_owned(),
+                ),
+                (InboxFilter::Waiting, "outbox USING COVERING INDEX outbox_unsent (kind=? AND state=? AND ".to_owned()),
+                (InboxFilter::Failed, "outbox USING COVERING INDEX outbox_unsent (kind=? AND state=? AND ".to_owned()),
+            ] {
+                let plan = plan(&store, page_of(filter)).await;
+                let expected = if filter == InboxFilter::Waiting { 2 } else { 1 };
+                assert_eq!(plan.matches(&format!("SEARCH {search}{range})\n")).count(), expected, "{plan}");
+                // The pages, of which the waiting ones have two parts, are scanned.
+                for line in plan.lines().filter(|line| line.starts_with("SCAN ")) {
+                    assert!(["SCAN page", "SCAN waiting", "SCAN leased"].contains(&line), "{plan}");
+                }
+            }
+        }
+        let plan = plan(&store, COUNT_UNANSWERED).await;
+        assert!(plan.contains("SEARCH messages USING COVERING INDEX messages_unanswered"), "{plan}");
+    }
 }

@@ -4,5 +4,5 @@ mod inbox;
 mod message_leases;
 mod messages;
 
-pub use inbox::{DeliveryState, InboxEntry, InboxFilter};
+pub use inbox::{DeliveryState, InboxEntry, InboxFilter, InboxQuery};
 pub use message_leases::{DueMessage, MessageLease};

@@ -6,7 +6,8 @@
 
 use crate::domain::limits::MAX_SEARCHED_PEOPLE;
 use crate::domain::mail::EmailAddress;
-use crate::domain::people::{PeopleSearch, Person};
+use crate::domain::paging::PageStart;
+use crate::domain::people::{PeopleQuery, PeopleSearch, Person, PersonPlace};
 use crate::domain::signups::PendingOptIn;
 use crate::domain::time::Timestamp;
 use crate::store::connection::{Rows, Statement, Store, StoreFailure, from_row_struct, values};
@@ -15,7 +16,7 @@ use super::records::parse_opt_in;
 
 /// Everything about the people of a page, which `$page` chooses.
 macro_rules! select_people {
-    ($page:expr, $order:literal) => {
+    ($page:expr, $order:expr) => {
         concat!(
             "SELECT p.address, p.email, p.first_seen_at, p.first_join, c.at, c.via, c.source, c.wording, c.confirmed_at, \
                  w.at AS pending_since, f.asked_at, \
@@ -33,44 +34,73 @@ macro_rules! select_people {
 
 const SELECT_BY_ADDRESS: &str = select_people!("people WHERE address > $1 ORDER BY address LIMIT $2", "p.address");
 
-/// The newest people before the time `$1` and the address `$2`, since `$3`.
-macro_rules! newest {
-    ($people:literal, $condition:literal) => {
+/// The people on one side of the time `$1` and the address `$2`, since `$3`.
+macro_rules! beside {
+    ($people:literal, $condition:literal, $side:literal, $order:literal) => {
         concat!(
             $people,
-            " WHERE (first_seen_at, address) < ($1, $2) AND first_seen_at >= $3 ",
+            " WHERE (first_seen_at, address) ",
+            $side,
+            " ($1, $2) AND first_seen_at >= $3 ",
             $condition,
-            "ORDER BY first_seen_at DESC, address DESC LIMIT $4"
+            "ORDER BY first_seen_at",
+            $order,
+            ", address",
+            $order,
+            " LIMIT $4"
         )
     };
 }
 
-macro_rules! select_newest {
-    ($page:expr) => {
-        select_people!($page, "p.first_seen_at DESC, p.address DESC")
+macro_rules! select_sorted {
+    ($page:expr, $order:literal) => {
+        select_people!($page, concat!("p.first_seen_at", $order, ", p.address", $order))
     };
 }
-
-const SELECT_NEWEST: &str = select_newest!(newest!("people", ""));
 
 /// Whoever has another domain is read in the index alone, which has the addresses.
-macro_rules! select_newest_of_domain {
-    ($condition:literal) => {
-        select_newest!(concat!("people WHERE address IN (SELECT address FROM ", newest!("people", $condition), ")"))
+macro_rules! select_of_domain {
+    ($condition:literal, $side:literal, $order:literal) => {
+        select_sorted!(
+            concat!("people WHERE address IN (SELECT address FROM ", beside!("people", $condition, $side, $order), ")"),
+            $order
+        )
     };
 }
 
-const SELECT_NEWEST_OF_DOMAIN: Statement = Statement {
-    sqlite: select_newest_of_domain!("AND substr(address, instr(address, '@') + 1) = $5 "),
-    postgres: select_newest_of_domain!("AND split_part(address, '@', 2) = $5 "),
-};
+/// The pages of everybody and of each search on one side of a person.
+struct Pages {
+    all: &'static str,
+    of_domain: Statement,
+    /// From the address `$5` to before `$6`, of which the first `$7` are looked at.
+    of_range: &'static str,
+}
 
-/// From the address `$5` to before `$6`, of which the first `$7` are looked at.
-const SELECT_NEWEST_OF_RANGE: &str = select_newest!(newest!(
-    "(SELECT address, email, first_seen_at, first_join, opt_in FROM people WHERE address >= $5 AND address < $6 \
-      ORDER BY address LIMIT $7) AS range",
-    ""
-));
+macro_rules! pages {
+    ($side:literal, $order:literal) => {
+        Pages {
+            all: select_sorted!(beside!("people", "", $side, $order), $order),
+            of_domain: Statement {
+                sqlite: select_of_domain!("AND substr(address, instr(address, '@') + 1) = $5 ", $side, $order),
+                postgres: select_of_domain!("AND split_part(address, '@', 2) = $5 ", $side, $order),
+            },
+            of_range: select_sorted!(
+                beside!(
+                    "(SELECT address, email, first_seen_at, first_join, opt_in FROM people WHERE address >= $5 \
+                      AND address < $6 ORDER BY address LIMIT $7) AS range",
+                    "",
+                    $side,
+                    $order
+                ),
+                $order
+            ),
+        }
+    };
+}
+
+const OLDER: Pages = pages!("<", " DESC");
+
+const NEWER: Pages = pages!(">", "");
 
 const COUNT_RANGE: &str =
     "SELECT COUNT(*) FROM (SELECT 1 FROM people WHERE address >= $1 AND address < $2 LIMIT $3) AS range";
@@ -100,32 +130,34 @@ impl Store {
         self.read_people(self.run(SELECT_BY_ADDRESS, values![after, limit]).await?).await
     }
 
-    /// Returns up to `limit` people who were first seen before `before`, or as the newest, and not before `since`. Of the
-    /// addresses with one beginning, the first [`MAX_SEARCHED_PEOPLE`] are looked at.
-    pub async fn newest_people(
+    /// Returns up to `limit` people whom the query means, in any state, in the order in which they follow the start. Of the addresses
+    /// with one beginning, the first [`MAX_SEARCHED_PEOPLE`] are looked at.
+    pub async fn people_from(
         &self,
-        search: Option<&PeopleSearch>,
-        since: Option<Timestamp>,
-        before: Option<&Person>,
+        PeopleQuery { search, since, .. }: &PeopleQuery,
+        start: &PageStart<PersonPlace>,
         limit: usize,
     ) -> Result<Vec<Person>, StoreFailure> {
-        let (time, address) =
-            before.map_or((i64::MAX, ""), |person| (person.first_seen.unix_millis(), person.email.key()));
+        let (pages, time, address) = match start {
+            PageStart::Newest => (&OLDER, i64::MAX, ""),
+            PageStart::OlderThan(place) => (&OLDER, place.first_seen.unix_millis(), place.address.as_str()),
+            PageStart::NewerThan(place) => (&NEWER, place.first_seen.unix_millis(), place.address.as_str()),
+        };
         let since = since.map_or(i64::MIN, Timestamp::unix_millis);
         let rows = match search {
-            None => self.run(SELECT_NEWEST, values![time, address, since, limit]).await?,
+            None => self.run(pages.all, values![time, address, since, limit]).await?,
             Some(PeopleSearch::Domain(domain)) => {
-                self.run(SELECT_NEWEST_OF_DOMAIN, values![time, address, since, limit, domain]).await?
+                self.run(pages.of_domain, values![time, address, since, limit, domain]).await?
             }
             Some(PeopleSearch::Beginning(text)) => {
                 let values = values![time, address, since, limit, text, end_of(text), MAX_SEARCHED_PEOPLE];
-                self.run(SELECT_NEWEST_OF_RANGE, values).await?
+                self.run(pages.of_range, values).await?
             }
         };
         self.read_people(rows).await
     }
 
-    /// Whether more addresses begin with this text than [`Self::newest_people`] looks at.
+    /// Whether more addresses begin with this text than [`Self::people_from`] looks at.
     pub async fn has_too_many_people(&self, beginning: &str) -> Result<bool, StoreFailure> {
         let values = values![beginning, end_of(beginning), MAX_SEARCHED_PEOPLE + 1];
         let (people,): (i64,) = self.run(COUNT_RANGE, values).await?.one()?;
@@ -167,31 +199,19 @@ fn parse_person(row: PersonRow) -> Person {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::connection::Database;
-
-    /// The plan of a statement in SQLite, with a line for each table that is read. PostgreSQL is asked in
-    /// `tests/service/large_lists.rs`.
-    async fn plan(store: &Store, statement: impl Into<Statement>) -> String {
-        let text = format!("EXPLAIN QUERY PLAN {}", statement.into().sqlite);
-        let mut tx = store.begin().await.unwrap();
-        let rows: Vec<(i64, i64, i64, String)> = tx.run_text(text, &[]).await.unwrap().all().unwrap();
-        rows.into_iter().map(|(.., line)| line + "\n").collect()
-    }
+    use crate::store::connection::tests::{empty_store, plan};
 
     #[tokio::test]
     async fn no_page_of_the_list_reads_a_whole_table() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&Database::Sqlite(folder.path().join("porchlight.db"))).unwrap();
-        store.migrate().await.unwrap();
+        let (_folder, store) = empty_store().await;
         for (statement, search, sorts) in [
             (SELECT_BY_ADDRESS.into(), "PRIMARY KEY (address>?)", false),
-            (SELECT_NEWEST.into(), "INDEX people_by_first_seen (first_seen_at>? AND (first_seen_at,address)<", false),
-            (
-                SELECT_NEWEST_OF_DOMAIN,
-                "INDEX people_by_first_seen (first_seen_at>? AND (first_seen_at,address)<",
-                false,
-            ),
-            (SELECT_NEWEST_OF_RANGE.into(), "PRIMARY KEY (address>? AND address<?)", true),
+            (OLDER.all.into(), "INDEX people_by_first_seen (first_seen_at>? AND (first_seen_at,address)<", false),
+            (NEWER.all.into(), "INDEX people_by_first_seen (", false),
+            (OLDER.of_domain, "INDEX people_by_first_seen (first_seen_at>? AND (first_seen_at,address)<", false),
+            (NEWER.of_domain, "INDEX people_by_first_seen (", false),
+            (OLDER.of_range.into(), "PRIMARY KEY (address>? AND address<?)", true),
+            (NEWER.of_range.into(), "PRIMARY KEY (address>? AND address<?)", true),
             (COUNT_RANGE.into(), "PRIMARY KEY (address>? AND address<?)", false),
         ] {
             let plan = plan(&store, statement).await;

@@ -2,6 +2,7 @@
 
 mod erasure;
 mod import;
+mod keys;
 mod list;
 mod purge;
 mod records;

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use porchlight::actions::SendStep;
+use porchlight::domain::paging::PageStart;
 use porchlight::mail::SendFailure;
-use porchlight::store::InboxFilter;
+use porchlight::store::{InboxFilter, InboxQuery};
 
 use super::{message, messages_in, on_each_database, on_one_database};
 
@@ -27,7 +28,8 @@ async fn a_message_is_tried_for_a_week_with_growing_pauses_and_then_kept_as_fail
         assert!(began.until(fixture.service.clock.now()) >= Duration::from_hours(7 * 24));
         assert_eq!(fixture.states().await, ["failed"]);
 
-        let failed = fixture.forwarder.store.inbox_page(InboxFilter::Failed, None, 10).await.expect("a list");
+        let query = InboxQuery { filter: InboxFilter::Failed, search: None };
+        let failed = fixture.forwarder.store.inbox_page(&query, &PageStart::Newest, 10).await.expect("a list");
         let [entry] = failed.try_into().expect("one message");
         assert_eq!((entry.state.as_str(), entry.received.contact.text.as_str()), ("failed", "Number 1."));
         assert!(entry.last_error.is_some() && entry.tries > 10, "{entry:?}");

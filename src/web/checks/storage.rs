@@ -7,23 +7,25 @@ use rustix::fs::{Access, access};
 use super::finding::{Finding, failed, note, ok};
 use crate::actions::{
     DiskSpace, FREE_UP_SPACE, ImageStore, LastBackup, MAKE_A_BACKUP, confirmations_in_words, empty_database_warning,
-    nearest_folder,
+    nearest_folder, opt_in_sentences,
 };
 use crate::config::{Desk, InvalidSettings, Settings};
 use crate::domain::network::BaseUrl;
 use crate::domain::text::quantity;
 use crate::domain::time::Timestamp;
-use crate::store::{Database, MailKind, MigrationState, OptInCounts, PostgresTls, Store, StoreFailure};
+use crate::store::{Database, MailKind, MigrationState, PostgresTls, Store, StoreFailure};
 
-/// Also returns the store, if it has tables.
-pub(super) async fn check_database(settings: &Settings) -> Result<(Finding, Option<Store>), Finding> {
+pub(super) fn open_database(settings: &Settings) -> Result<Store, Finding> {
     let database = Database::from_settings(settings).map_err(failed)?;
-    if let Database::Sqlite(path) = &database
-        && !path.exists()
-    {
-        return Err(not_created_yet(&database, path));
+    match &database {
+        Database::Sqlite(path) if !path.exists() => Err(not_created_yet(&database, path)),
+        _ => Store::open_for_requests(&database).map_err(failed),
     }
-    let store = Store::open_for_requests(&database).map_err(failed)?;
+}
+
+/// Fails if the database cannot be used or has no tables.
+pub(super) async fn check_database(settings: &Settings, store: &Store) -> Result<Finding, Finding> {
+    let database = Database::from_settings(settings).map_err(failed)?;
     let health = store.health().await.map_err(|failure| match failure {
         StoreFailure::Unusable(why) => failed(format!("{database}: {why}.")),
         other => failed(other.cannot_be_used(&database)),
@@ -46,17 +48,13 @@ pub(super) async fn check_database(settings: &Settings) -> Result<(Finding, Opti
         .map(|risk| format!("`{risk}` is off on the server: a power failure may lose confirmed writes. Turn it on."));
     let empty = match health.migrations {
         MigrationState::None => None,
-        _ => empty_database_warning(&store, &settings.public_url()).await,
+        _ => empty_database_warning(store, &settings.public_url()).await,
     };
     let risks = hint.into_iter().chain(tls.and_then(PostgresTls::risk)).chain(empty).map(ToOwned::to_owned);
     let risks = risks.chain(durability);
     let notes: Vec<_> = std::iter::once(format!("{place}.")).chain(risks).collect();
     let finding = if notes.len() == 1 { ok(format!("{place}, accepts writes")) } else { note(notes.join(" ")) };
-    if health.migrations == MigrationState::None {
-        store.close().await;
-        return Err(finding);
-    }
-    Ok((finding, Some(store)))
+    if health.migrations == MigrationState::None { Err(finding) } else { Ok(finding) }
 }
 
 fn not_created_yet(database: &Database, file: &Path) -> Finding {
@@ -130,22 +128,4 @@ pub(super) async fn check_opt_ins(settings: &Settings, store: &Store) -> Option<
         (false, true) => Some(note(sentences.join(" "))),
         (false, false) => Some(ok(sentences.join(" "))),
     }
-}
-
-/// What makers should know before they send a letter.
-pub(in crate::cli) fn opt_in_sentences(counts: OptInCounts, confirm_updates: bool) -> Vec<String> {
-    let mut sentences = Vec::new();
-    if counts.pending > 0 {
-        sentences.push(format!(
-            "{} not confirmed yet and {} no letter.",
-            quantity(counts.pending, "opt-in is", "opt-ins are"),
-            if counts.pending == 1 { "gets" } else { "get" },
-        ));
-    }
-    if counts.unconfirmed_from_programs > 0 {
-        let came = quantity(counts.unconfirmed_from_programs, "opt-in", "opt-ins");
-        let remedy = if confirm_updates { "" } else { " `confirm_updates` asks people by mail first." };
-        sentences.push(format!("{came} came through programs, and nobody confirmed them by mail.{remedy}"));
-    }
-    sentences
 }

@@ -1,39 +1,14 @@
-//! Contact messages, and how long they are kept.
+//! How long contact messages are kept.
 
 use std::fmt;
 
 use jiff::Span;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use uuid::Uuid;
 
-use super::mail::EmailAddress;
-use super::parse::Invalid;
-use super::text::{MessageText, SenderName, quantity};
-use super::time::Timestamp;
-
-/// A message to the makers. Replies go to `email`.
-#[derive(Clone, Debug)]
-pub struct ContactMessage {
-    pub name: Option<SenderName>,
-    pub email: EmailAddress,
-    pub text: MessageText,
-}
-
-/// A message with its id and the time it was received.
-#[derive(Clone, Debug)]
-pub struct ReceivedMessage {
-    pub id: Uuid,
-    pub contact: ContactMessage,
-    pub at: Timestamp,
-}
-
-/// Returns the reference, a short id to show to people: the last 8 hexadecimal digits, because the first
-/// ones are a timestamp.
-pub fn reference(id: Uuid) -> String {
-    let id = id.simple().to_string();
-    id[id.len() - 8..].to_owned()
-}
+use crate::domain::parse::Invalid;
+use crate::domain::text::quantity;
+use crate::domain::time::Timestamp;
 
 /// A number of days, weeks, months or years. Months and years are those of the calendar, in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,12 +60,6 @@ impl fmt::Display for Retention {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_reference_differs_between_messages_of_the_same_millisecond() {
-        let id = Uuid::parse_str("0199a4b0-0000-7000-8000-0123456789ab").unwrap();
-        assert_eq!(reference(id), "456789ab");
-    }
 
     fn oldest(text: &str, now: &str) -> String {
         let retention = Retention::parse(text).unwrap().unwrap();

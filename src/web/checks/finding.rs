@@ -5,22 +5,21 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::cli::terminal::sanitize_line;
-
 /// How long the check of the site's certificate and of the sender's DNS records may take each.
 pub(super) const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The result of one check. [`Findings::add`] names it.
-#[derive(Debug, Serialize)]
-pub(super) struct Finding {
-    pub(super) name: &'static str,
-    pub(super) state: State,
-    pub(super) detail: String,
+#[derive(Clone, Debug, Serialize)]
+pub struct Finding {
+    pub name: &'static str,
+    pub state: State,
+    /// May quote what a server replied, and names of files.
+    pub detail: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum State {
+pub enum State {
     Ok,
     /// It works but could be improved, or could not be checked.
     Note,
@@ -46,23 +45,12 @@ pub(super) fn failed(detail: impl Display) -> Finding {
 }
 
 /// What was found, in the order of the checks.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default)]
 pub(super) struct Findings(pub(super) Vec<Finding>);
 
 impl Findings {
     /// Nothing is added if there is nothing to say.
     pub(super) fn add(&mut self, name: &'static str, finding: impl Into<Option<Finding>>) {
         self.0.extend(finding.into().map(|finding| Finding { name, ..finding }));
-    }
-
-    pub(super) fn lines(&self) -> impl Iterator<Item = String> {
-        self.0.iter().map(|Finding { name, state, detail }| {
-            let mark = match state {
-                State::Ok => '✓',
-                State::Note => '·',
-                State::Failed => '✗',
-            };
-            format!("{mark} {name:<9} {}", sanitize_line(detail))
-        })
     }
 }

@@ -17,7 +17,7 @@ use crate::probe::{Certificate, CertificateFailure};
 use crate::site::{Content, MailTemplates, Policies, SampleText, Site, SiteFacts, SiteFailure};
 use crate::store::Store;
 use crate::tls::SiteCertificate;
-use crate::web;
+use crate::web::built_site::try_build;
 
 /// Builds the whole site, and adds what was found. Returns the site, and where downloads lead.
 pub(super) fn check_site(
@@ -31,7 +31,7 @@ pub(super) fn check_site(
     let facts = SiteFacts::read(&content)?;
     let newest_image = NewestImage::choose(settings.download_url.as_deref(), base_url, &facts.name);
     let policies = Policies::from_settings(settings, facts.waitlist);
-    let (files, site) = web::try_build(&content, base_url, &newest_image, releases, letters, &policies)?;
+    let (files, site) = try_build(&content, base_url, &newest_image, releases, letters, &policies)?;
     MailTemplates::read(&content, base_url.clone(), settings.postal_address.as_deref())?;
     let origin = settings
         .site_dir
@@ -93,15 +93,15 @@ fn place(catalog: &ReleaseCatalog, release: &Release) -> String {
 const RENEWAL_PERIOD: Duration = Duration::from_hours(21 * 24);
 
 /// Checks the certificate that the service itself serves. Returns `None` if it speaks plain HTTP.
-pub(super) async fn check_certificate(settings: &Settings, store: Option<&Store>, now: Timestamp) -> Option<Finding> {
-    let hosts = settings.host_names(&settings.public_url());
+pub(super) async fn check_certificate(settings: &Settings, store: Option<&Store>, clock: &Clock) -> Option<Finding> {
+    let (hosts, now) = (settings.host_names(&settings.public_url()), clock.now());
     let (from, certificate) = match &settings.tls.as_ref()?.certificate {
         CertificateSource::Files(files) => match SiteCertificate::read(files, &hosts) {
             Ok(certificate) => (files.chain.display().to_string(), Arc::new(certificate)),
             Err(failure) => return Some(failed(failure)),
         },
         CertificateSource::Acme(acme) => {
-            let orders = CertificateOrders::new(acme, hosts, store?.clone(), Clock::System);
+            let orders = CertificateOrders::new(acme, hosts, store?.clone(), clock.clone());
             let state = match orders.state().await {
                 Ok(state) => state,
                 Err(failure) => return Some(failed(failure.sentence("The certificate is not known"))),

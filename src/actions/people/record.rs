@@ -1,21 +1,28 @@
-//! `porchlight people show`: everything stored about a person, as JSON or text.
+//! Everything stored about a person: found, as JSON, and in words.
 
 use serde_json::{Value, json};
 
-use crate::cli::contact::{contact_sender, message_json};
-use crate::cli::failure::Failure;
-use crate::cli::terminal::sanitize_line;
+use crate::actions::contact::message_json;
 use crate::domain::contact::reference;
 use crate::domain::letters::UNSUBSCRIBE_PATH;
 use crate::domain::mail::EmailAddress;
 use crate::domain::network::BaseUrl;
-use crate::domain::text::{Source, sanitize};
+use crate::domain::text::{Source, sanitize, sanitize_line};
 use crate::domain::time::Timestamp;
-use crate::store::{BounceRecord, ConsentRecord, EventRecord, PersonRecord, Store};
+use crate::store::{BounceRecord, ConsentRecord, EventRecord, PersonRecord, Store, StoreFailure};
+
+/// Why nothing can be shown or erased.
+#[derive(Debug, thiserror::Error)]
+pub enum PersonFailure {
+    #[error("Nothing is stored about {0}.")]
+    Unknown(String),
+    #[error("{}", .0.sentence("Nothing was done"))]
+    Store(#[from] StoreFailure),
+}
 
 /// Returns everything stored about a person. A hash that only records this month's letter, or that the address was asked to
 /// confirm an opt-in, counts as nothing: it cannot be erased, and is deleted automatically.
-pub(super) async fn find_person(store: &Store, email: &EmailAddress) -> Result<PersonRecord, Failure> {
+pub async fn find_person(store: &Store, email: &EmailAddress) -> Result<PersonRecord, PersonFailure> {
     let record = store.person_record(email).await?;
     let known = record.first_seen.is_some() || !record.messages.is_empty() || record.suppression.is_some();
     if known {
@@ -29,7 +36,7 @@ pub(super) async fn find_person(store: &Store, email: &EmailAddress) -> Result<P
             ", except a hash that records this month's letter, and one that records that it was asked to confirm an opt-in"
         }
     };
-    Err(Failure::new(format!("Nothing is stored about {}{kept}.", email.as_typed())))
+    Err(PersonFailure::Unknown(format!("{}{kept}", email.as_typed())))
 }
 
 fn receives_letter(person: &PersonRecord) -> bool {
@@ -41,7 +48,7 @@ fn count_events(person: &PersonRecord, kind: &str) -> usize {
 }
 
 /// Returns everything as JSON. `docs/people.md` documents the members.
-pub(super) fn person_json(person: &PersonRecord, base_url: &BaseUrl) -> Value {
+pub fn person_json(person: &PersonRecord, base_url: &BaseUrl) -> Value {
     json!({
         "email": person.email,
         "first_seen": person.first_seen,
@@ -76,8 +83,8 @@ fn consent(consent: &ConsentRecord) -> Value {
     })
 }
 
-/// Returns everything as text: the current state, then the history in order of time.
-pub(super) fn lines(person: &PersonRecord, base_url: &BaseUrl) -> Vec<String> {
+/// Returns the current state as labels and values.
+pub fn person_facts(person: &PersonRecord, base_url: &BaseUrl) -> Vec<(&'static str, String)> {
     let yes_or_no = |yes| if yes { "yes" } else { "no" };
     let suppressed = match person.suppression {
         Some((at, reason)) => format!("since {} ({})", at.date(), reason.as_str()),
@@ -88,25 +95,20 @@ pub(super) fn lines(person: &PersonRecord, base_url: &BaseUrl) -> Vec<String> {
     } else {
         yes_or_no(receives_letter(person))
     };
-    let mut lines = vec![
-        format!("email        {}", sanitize(person.email.as_typed())),
-        format!("first seen   {}", person.first_seen.map_or_else(|| "never".to_owned(), Timestamp::rfc3339)),
-        format!("updates      {updates}"),
-        format!("waitlist     {}", yes_or_no(count_events(person, "join") > 0)),
-        format!("downloads    {}", count_events(person, "download")),
-        format!("suppressed   {suppressed}"),
+    let mut facts = vec![
+        ("email", sanitize(person.email.as_typed())),
+        ("first seen", person.first_seen.map_or_else(|| "never".to_owned(), Timestamp::rfc3339)),
+        ("updates", updates.to_owned()),
+        ("waitlist", yes_or_no(count_events(person, "join") > 0).to_owned()),
+        ("downloads", count_events(person, "download").to_string()),
+        ("suppressed", suppressed),
     ];
-    lines.extend(
-        person.token.as_ref().map(|token| format!("unsubscribe  {}", base_url.to(&token.path(UNSUBSCRIBE_PATH)))),
-    );
-    let mut history = history(person);
-    history.sort_by_key(|(at, _)| *at);
-    lines.extend(history.into_iter().map(|(at, text)| format!("{}  {text}", at.rfc3339())));
-    lines.extend(person.months.iter().map(|month| format!("{month}  letter of the month sent or attempted")));
-    lines
+    facts.extend(person.token.as_ref().map(|token| ("unsubscribe", base_url.to(&token.path(UNSUBSCRIBE_PATH)))));
+    facts
 }
 
-fn history(person: &PersonRecord) -> Vec<(Timestamp, String)> {
+/// Returns everything that happened, in the order of time.
+pub fn person_history(person: &PersonRecord) -> Vec<(Timestamp, String)> {
     let channel = |via: &str, source: Option<&str>| match source {
         Some(source) => format!("{via}, “{}”", sanitize_line(source)),
         None => via.to_owned(),
@@ -137,12 +139,12 @@ fn history(person: &PersonRecord) -> Vec<(Timestamp, String)> {
     }
     for entry in &person.messages {
         let (received, state) = (&entry.received, entry.state.as_str());
-        let mut text =
-            format!("message {} from {} ({state}):", reference(received.id), contact_sender(&received.contact));
+        let mut text = format!("message {} from {} ({state}):", reference(received.id), received.contact.sender());
         for line in sanitize(received.contact.text.as_str()).lines() {
             text = format!("{text}\n    {line}");
         }
         history.push((received.at, text));
     }
+    history.sort_by_key(|(at, _)| *at);
     history
 }
