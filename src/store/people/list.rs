@@ -188,8 +188,8 @@ mod tests {
             (SELECT_NEWEST.into(), "INDEX people_by_first_seen (first_seen_at>? AND (first_seen_at,address)<", false),
             (
                 SELECT_NEWEST_OF_DOMAIN,
-                "INDEX people_by_first_seen (first_seen_at>? AND (first_seen_at,address)<",
-                false,
+                "COVERING INDEX people_by_first_seen (first_seen_at>? AND (first_seen_at,address)<",
+                true,
             ),
             (SELECT_NEWEST_OF_RANGE.into(), "PRIMARY KEY (address>? AND address<?)", true),
             (COUNT_RANGE.into(), "PRIMARY KEY (address>? AND address<?)", false),
