@@ -77,7 +77,14 @@ impl<'a> LetterSource<'a> {
         let ArchivedLetter { letter, sent } = self.archived;
         let (document, base_url) = (&self.markdown.document, renderer.base_url.as_str());
         let description = if self.preview().is_empty() { &letter.subject } else { self.preview() };
-        let source = PageSource::of_letter(&letter.subject, description, &sent.date(), TEMPLATE, language);
+        let source = PageSource {
+            title: letter.subject.clone(),
+            description: description.to_owned(),
+            last_updated: sent.date(),
+            template: TEMPLATE.to_owned(),
+            language: language.clone(),
+            ..PageSource::default()
+        };
         let images = letter.images.iter().map(|image| (letter.image_path(image), Arc::clone(image)));
         let images: Vec<_> = images.collect();
         let mut context = renderer.context(&source, NAME, Some(&self.address), document);
@@ -92,16 +99,7 @@ impl<'a> LetterSource<'a> {
         });
         context["body"] = body.into();
         context["translations"] = json!([]);
-        let page = Page {
-            markdown: renderer.markdown(&source, Some(&self.address), document),
-            html: renderer.languages.templates(language).render(TEMPLATE, &context)?,
-            file: source.file,
-            title: source.title,
-            description: source.description,
-            last_updated: source.last_updated,
-            template: source.template,
-            context: Value::Null,
-        };
+        let page = renderer.lay_out(source, Some(&self.address), document, context)?;
         let listed = ListedPage {
             address: self.address,
             is_built_in: false,
@@ -109,7 +107,7 @@ impl<'a> LetterSource<'a> {
             noindex: false,
             language: language.clone(),
             translation_of: None,
-            page,
+            page: Page { context: Value::Null, ..page },
         };
         Ok(LetterPage { listed, sent: *sent, feed_html, images })
     }

@@ -155,6 +155,7 @@ pub(super) enum Nav {
 }
 
 /// A page as its file has it: the front matter is rendered, the body is not yet.
+#[derive(Default)]
 pub(super) struct PageSource {
     pub file: String,
     pub title: String,
@@ -172,26 +173,6 @@ pub(super) struct PageSource {
     /// How many lines of the file are above the body.
     pub lines_above: usize,
     pub body: String,
-}
-
-impl PageSource {
-    /// A letter has no file.
-    pub(super) fn of_letter(subject: &str, description: &str, sent: &str, template: &str, language: &Language) -> Self {
-        Self {
-            file: String::new(),
-            title: subject.to_owned(),
-            description: description.to_owned(),
-            last_updated: sent.to_owned(),
-            nav: None,
-            noindex: false,
-            template: template.to_owned(),
-            language: language.clone(),
-            translation_of: None,
-            other_fields: Vec::new(),
-            lines_above: 0,
-            body: String::new(),
-        }
-    }
 }
 
 /// The file of a page, of which nothing is rendered yet.

@@ -43,9 +43,20 @@ impl PageRenderer<'_> {
         let body = Document::parse(&body.map_err(|failure| failure.below(&source.file, source.lines_above))?);
         let mut context = self.context(&source, name, address, &body);
         context["translations"] = translations.into();
+        self.lay_out(source, address, &body, context)
+    }
+
+    /// Renders a page of which the variables of its template are known.
+    pub(super) fn lay_out(
+        &self,
+        source: PageSource,
+        address: Option<&PageAddress>,
+        body: &Document,
+        context: Value,
+    ) -> Result<Page, SiteFailure> {
         Ok(Page {
-            markdown: self.markdown(&source, address, &body),
-            html: templates.render(&source.template, &context)?,
+            markdown: self.markdown(&source, address, body),
+            html: self.languages.templates(&source.language).render(&source.template, &context)?,
             file: source.file,
             title: source.title,
             description: source.description,
@@ -55,7 +66,7 @@ impl PageRenderer<'_> {
         })
     }
 
-    pub(super) fn markdown(&self, source: &PageSource, address: Option<&PageAddress>, body: &Document) -> String {
+    fn markdown(&self, source: &PageSource, address: Option<&PageAddress>, body: &Document) -> String {
         let canonical =
             address.map(|page| format!("canonical_url: {}\n", self.base_url.to(&page.path))).unwrap_or_default();
         let other_fields = source.other_fields.iter().map(|(name, value)| format!("{name}: {}\n", yaml(value)));

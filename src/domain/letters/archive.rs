@@ -3,7 +3,8 @@
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
-use super::{Letter, LetterImage};
+use super::image::LetterImage;
+use super::letter::Letter;
 use crate::domain::sha256::Sha256;
 use crate::domain::time::Timestamp;
 
