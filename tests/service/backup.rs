@@ -162,6 +162,9 @@ async fn every_table_is_copied() {
         1,
         "what instances and commands did is not copied"
     );
+    for lets_somebody_in in ["sessions", "sign_in_links"] {
+        tables.remove(lets_somebody_in).expect("a table");
+    }
     assert_eq!(listed, tables.into_keys().collect::<Vec<_>>());
     service.stop().await;
 }

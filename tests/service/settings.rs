@@ -8,7 +8,7 @@ use rustix::process::Signal;
 
 use crate::harness::{Program, raw};
 
-pub(super) const NAMES: [&str; 35] = [
+pub(super) const NAMES: [&str; 37] = [
     "acme_email",
     "acme_directory",
     "acme_ca_file",
@@ -18,6 +18,7 @@ pub(super) const NAMES: [&str; 35] = [
     "also_hosts",
     "postal_address",
     "letter_rate",
+    "letters_archive",
     "listen",
     "base_url",
     "data_dir",
@@ -30,6 +31,7 @@ pub(super) const NAMES: [&str; 35] = [
     "ops_listen",
     "ops_token",
     "desk",
+    "desk_email",
     "ai_train",
     "hsts_subdomains",
     "smtp_url",

@@ -8,7 +8,7 @@ use serde::Serialize;
 /// How long the check of the site's certificate and of the sender's DNS records may take each.
 pub(super) const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The result of one check. [`Findings::add`] names it.
+/// The result of one check.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
     pub name: &'static str,

@@ -136,7 +136,7 @@ async fn recipients_are_listed_by_state_as_text_csv_and_json() {
         assert!(rows[3].starts_with("bob@example.com,refused,2026") && rows[3].ends_with("over, quota\",,"), "{csv}");
         let text = list(&["--state", "bounced"]);
         assert_eq!(text, "2026-11-15  sent       ada@example.com, bounced (4.2.2)\n");
-        for (reference, code, words) in [("ffffffffff", 1, "There is no letter"), ("a.md", 2, "letter list")] {
+        for (reference, code, words) in [("ffffffffff", 1, "No letter ffffffffff has been sent"), ("a.md", 2, "letter list")] {
             let (found, output) = fixture.run(&["recipients", reference]);
             assert!(found == code && output.contains(words), "{output}");
         }

@@ -255,7 +255,7 @@ async fn erasures_disturb_nobody_who_writes() {
                 let mut command = service.command(&["people", "erase", email, "--yes"]);
                 command.args(["--database-url", service.database.url()]);
                 let output = tokio::task::spawn_blocking(move || crate::harness::Program::run(command)).await.unwrap();
-                assert!(output.0 == 0 && output.1.contains("`--vacuum` clears them"), "{output:?}");
+                assert!(output.0 == 0 && output.1.contains("`people erase --vacuum` clears them"), "{output:?}");
             }
             done.cancel();
         };
