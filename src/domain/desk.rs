@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::letters::RandomToken;
 use super::parse::word_enum;
 use super::sha256::Sha256;
+use super::text::quantity;
 use super::time::Timestamp;
 use super::tokens::CredentialName;
 
@@ -99,6 +100,14 @@ pub enum Change {
     CreatedToken(CredentialName),
     RevokedToken(CredentialName),
     ReadSiteAgain,
+    /// Messages of visitors: how many.
+    MarkedAnswered(u64),
+    MarkedUnanswered(u64),
+    RetriedMessages(u64),
+    DiscardedMessages(u64),
+    SuppressedPerson,
+    UnsuppressedPerson,
+    ErasedPerson,
 }
 
 impl fmt::Display for Change {
@@ -112,8 +121,19 @@ impl fmt::Display for Change {
             Self::CreatedToken(name) => write!(f, "created the token {name}"),
             Self::RevokedToken(name) => write!(f, "revoked the token {name}"),
             Self::ReadSiteAgain => f.write_str("had the site read again"),
+            Self::MarkedAnswered(number) => write!(f, "marked {} as answered", messages(*number)),
+            Self::MarkedUnanswered(number) => write!(f, "marked {} as not answered", messages(*number)),
+            Self::RetriedMessages(number) => write!(f, "had {} mailed again", messages(*number)),
+            Self::DiscardedMessages(number) => write!(f, "discarded {}", messages(*number)),
+            Self::SuppressedPerson => f.write_str("suppressed a person"),
+            Self::UnsuppressedPerson => f.write_str("allowed mail to a person again"),
+            Self::ErasedPerson => f.write_str("erased a person"),
         }
     }
+}
+
+fn messages(number: u64) -> String {
+    quantity(number, "message", "messages")
 }
 
 /// A change that was recorded.
