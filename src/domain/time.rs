@@ -63,6 +63,11 @@ impl Timestamp {
         self.rfc3339().split('T').next().unwrap_or_default().to_owned()
     }
 
+    /// The minute in UTC, for people: `15 Nov 2026, 12:00 UTC`.
+    pub fn minute(self) -> String {
+        format!("{}, {} UTC", Day::of(self).long(), self.rfc3339().get(11..16).unwrap_or_default())
+    }
+
     /// The timestamp as in RFC 2822: `Sun, 15 Nov 2026 12:00:00 +0000`.
     pub fn rfc2822(self) -> String {
         let timestamp = jiff::Timestamp::from_second(self.unix_seconds()).unwrap_or(jiff::Timestamp::MAX);

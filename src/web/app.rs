@@ -49,6 +49,8 @@ pub struct AppState {
     pub(crate) token_lookups: Semaphore,
     pub(crate) settings: Settings,
     pub(crate) wrong_tokens: WrongTokens,
+    /// Held while the checks run for a page of the desk: they ask other servers.
+    pub(crate) checking: tokio::sync::Mutex<()>,
     /// Cancelled when the service stops.
     pub stopping: CancellationToken,
 }
@@ -89,6 +91,7 @@ impl AppState {
             token_lookups: Semaphore::new(MAX_TOKEN_LOOKUPS),
             settings: settings.clone(),
             wrong_tokens: WrongTokens::new(),
+            checking: tokio::sync::Mutex::default(),
             stopping: CancellationToken::new(),
         }))
     }

@@ -8,7 +8,7 @@ use crate::domain::time::{Day, Period};
 pub(super) const NO_VALUE: &str = "–";
 
 /// Formats a number with thousands separators.
-pub(super) fn grouped(number: u64) -> String {
+pub(in crate::web) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
@@ -21,7 +21,7 @@ pub(super) fn grouped(number: u64) -> String {
 }
 
 /// Like [`quantity`](crate::domain::text::quantity), with thousands separators.
-pub(super) fn grouped_quantity(number: u64, singular: &str, plural: &str) -> String {
+pub(in crate::web) fn grouped_quantity(number: u64, singular: &str, plural: &str) -> String {
     format!("{} {}", grouped(number), plural_form(number, singular, plural))
 }
 

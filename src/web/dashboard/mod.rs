@@ -1,7 +1,7 @@
 //! The overview: downloads, people, mail and health on one page, on the ops listener and at the desk.
 
 mod charts;
-mod format;
+pub(super) mod format;
 mod health;
 mod tables;
 
@@ -14,7 +14,7 @@ use crate::actions::{
     NewestImage, OpsSummary, StatisticsRange, empty_database_warning, ops_summary, readiness, statistics,
 };
 use crate::domain::statistics::{CountedEvent, Statistics, Totals};
-use crate::domain::time::{Day, Period, Timestamp};
+use crate::domain::time::{Day, Period};
 use crate::store::StoreFailure;
 use crate::web::app::App;
 use crate::web::shell::{self, Frame};
@@ -61,7 +61,7 @@ pub(super) async fn dashboard(app: &App, here: &str, frame: &Frame<'_>, query: O
     let ranges = [Period::Day, Period::Week, Period::Month].map(|by| range_link(by, options));
     let context = json!({
         "here": here,
-        "now": { "rfc3339": now.rfc3339(), "short": short_time(now) },
+        "now": { "rfc3339": now.rfc3339(), "short": now.minute() },
         "reload": {
             "on": options.reload,
             "toggle_query": ViewOptions { reload: !options.reload, ..options }.query(),
@@ -81,11 +81,6 @@ pub(super) async fn dashboard(app: &App, here: &str, frame: &Frame<'_>, query: O
         response.headers_mut().insert(REFRESH, HeaderValue::from_static("60"));
     }
     response
-}
-
-fn short_time(now: Timestamp) -> String {
-    let rfc3339 = now.rfc3339();
-    format!("{}, {} UTC", Day::of(now).short(), rfc3339.get(11..16).unwrap_or_default())
 }
 
 fn range_link(by: Period, options: ViewOptions) -> Value {

@@ -1,4 +1,7 @@
-// The desk works without this. It adds keys to lists: j and k move through the rows, Enter opens one, / leads to the search.
+// The desk works without this. It adds keys to lists: j and k move through the rows, Enter opens one, e does what the row or the
+// page offers as its one key (a message is answered), / leads to the search. On a phone the row of pages shows the current one.
+document.querySelector('.rail [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+
 const rows = () => [...document.querySelectorAll('.rows > li')];
 const link = (row) => row?.querySelector('a[href]');
 
@@ -12,8 +15,11 @@ const KEYS = {
   j: () => move(1),
   k: () => move(-1),
   '/': () => document.querySelector('input[type=search]')?.focus(),
-  // What the page offers as its one key, such as "answered" of a message.
-  e: () => document.querySelector('[data-key=e]')?.click(),
+  e: () => {
+    const row = document.activeElement.closest('.rows > li');
+    const buttons = (row ?? document.querySelector('main')).querySelectorAll('[data-key=e]');
+    if (row || buttons.length === 1) buttons[0]?.click();
+  },
 };
 
 addEventListener('keydown', (event) => {

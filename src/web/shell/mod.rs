@@ -6,7 +6,7 @@ use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use minijinja::value::Serde;
-use minijinja::{Environment, Error, UndefinedBehavior};
+use minijinja::{Environment, Error, HtmlEscape, UndefinedBehavior};
 use serde_json::{Value, json};
 
 use super::app::App;
@@ -26,7 +26,7 @@ const SCRIPT_TEXT: &str = include_str!("desk.js");
 /// The font, among the files of the site.
 const SERIF: &str = "assets/serif.woff2";
 
-const TEMPLATES: [(&str, &str); 8] = [
+const TEMPLATES: [(&str, &str); 16] = [
     ("shell.html", include_str!("shell.html")),
     ("dashboard.html", include_str!("dashboard.html")),
     ("sign_in.html", include_str!("sign_in.html")),
@@ -35,6 +35,14 @@ const TEMPLATES: [(&str, &str); 8] = [
     ("site.html", include_str!("site.html")),
     ("activity.html", include_str!("activity.html")),
     ("pager.html", include_str!("pager.html")),
+    ("filters.html", include_str!("filters.html")),
+    ("inbox.html", include_str!("inbox.html")),
+    ("inbox_message.html", include_str!("inbox_message.html")),
+    ("people.html", include_str!("people.html")),
+    ("person.html", include_str!("person.html")),
+    ("check.html", include_str!("check.html")),
+    ("confirm.html", include_str!("confirm.html")),
+    ("outcome.html", include_str!("outcome.html")),
 ];
 
 /// Templates of the program, which no `site_dir` replaces. An undefined variable is an error.
@@ -42,11 +50,21 @@ static ENVIRONMENT: LazyLock<Result<Environment<'static>, Error>> = LazyLock::ne
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_debug(true);
+    environment.add_filter("code", code);
     for (name, text) in TEMPLATES {
         environment.add_template(name, text)?;
     }
     Ok(environment)
 });
+
+/// Escapes a text, and shows what stands between backticks as code.
+fn code(text: &str) -> minijinja::Value {
+    let parts = text.split('`').enumerate().map(|(place, part)| match place % 2 {
+        0 => HtmlEscape(part).to_string(),
+        _ => format!("<code>{}</code>", HtmlEscape(part)),
+    });
+    minijinja::Value::from_safe_string(parts.collect())
+}
 
 /// What the frame shows besides the page.
 #[derive(Clone, Debug, Default)]
@@ -66,7 +84,13 @@ pub(crate) struct Frame<'a> {
 }
 
 /// The pages of the navigation.
-const NAVIGATION: [(&str, &str); 3] = [("Overview", "/desk"), ("Site", "/desk/site"), ("Activity", "/desk/activity")];
+const NAVIGATION: [(&str, &str); 5] = [
+    ("Overview", "/desk"),
+    ("Inbox", "/desk/inbox"),
+    ("People", "/desk/people"),
+    ("Site", "/desk/site"),
+    ("Activity", "/desk/activity"),
+];
 
 /// Renders a page. `page` has the variables of its template.
 pub(crate) fn render(app: &App, status: StatusCode, template: &str, frame: &Frame, page: Value) -> Response {

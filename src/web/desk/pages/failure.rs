@@ -4,7 +4,7 @@ use axum::response::Response;
 use http::StatusCode;
 use serde_json::json;
 
-use crate::actions::Failure;
+use crate::actions::{Failure, PersonFailure, RetryFailure};
 use crate::store::StoreFailure;
 use crate::web::app::App;
 use crate::web::shell::{self, Frame};
@@ -58,6 +58,24 @@ impl DeskFailure {
 impl From<Failure> for DeskFailure {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
+    }
+}
+
+impl From<PersonFailure> for DeskFailure {
+    fn from(failure: PersonFailure) -> Self {
+        match failure {
+            PersonFailure::Unknown(why) => Self::Invalid(why),
+            PersonFailure::Store(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<RetryFailure> for DeskFailure {
+    fn from(failure: RetryFailure) -> Self {
+        match failure {
+            RetryFailure::Store(failure) => failure.into(),
+            refused => Self::Invalid(refused.to_string()),
+        }
     }
 }
 

@@ -20,6 +20,12 @@ impl Form {
         Ok(Self(pairs.map(|(name, value)| (name.into_owned(), value.replace("\r\n", "\n"))).collect()))
     }
 
+    /// Reads the query of an address in the same way.
+    pub(super) fn of_query(query: Option<&str>) -> Self {
+        let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+        Self(pairs.into_owned().collect())
+    }
+
     /// The first field of this name, or an empty text.
     pub(super) fn text(&self, name: &str) -> &str {
         self.0.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)

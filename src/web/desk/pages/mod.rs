@@ -1,9 +1,13 @@
 //! The pages of the desk, for makers who are signed in.
 
 mod activity;
+mod confirm;
 mod failure;
 mod form;
+mod inbox;
 mod overview;
+mod pager;
+mod people;
 mod routes;
 mod sign_in;
 mod site;

@@ -7,8 +7,8 @@ use http::request::Parts;
 
 use super::failure::DeskFailure;
 use super::form::Form;
-use super::visit::{Visit, done, see_other, session_of};
-use super::{activity, overview, sign_in, site};
+use super::visit::{Visit, see_other};
+use super::{activity, inbox, overview, people, sign_in, site};
 use crate::web::app::App;
 use crate::web::desk::access::{Place, ROOT};
 use crate::web::headers::PRIVATE;
@@ -58,13 +58,18 @@ async fn show(app: &App, place: &Place, head: &Parts) -> Result<Response, DeskFa
         ["sign-in", token] => return sign_in::link_page(app, token).await,
         _ => {}
     }
-    let Some(session) = session_of(app, place, head).await? else { return Ok(see_other("/desk/sign-in")) };
-    let query = head.uri.query();
-    let visit = Visit { app, place, session, now: app.service.clock.now(), done: done(query) };
+    let Some(visit) = Visit::begin(app, place, head).await? else { return Ok(see_other("/desk/sign-in")) };
+    let (query, fields) = (head.uri.query(), Form::of_query(head.uri.query()));
     match segments.as_slice() {
         [] => Ok(overview::page(&visit, query).await),
+        ["inbox"] => inbox::page(&visit, &fields).await,
+        ["inbox", id] => inbox::message(&visit, id).await,
+        ["inbox", id, "discard"] => inbox::ask_to_discard(&visit, id).await,
+        ["people"] => people::page(&visit, &fields).await,
+        ["people", key] => people::person(&visit, key).await,
         ["site"] => site::page(&visit).await,
-        ["activity"] => activity::page(&visit, query).await,
+        ["site", "check"] => site::check(&visit).await,
+        ["activity"] => activity::page(&visit, &fields).await,
         _ => Err(DeskFailure::NotFound),
     }
 }
@@ -76,10 +81,21 @@ async fn change(app: &App, place: &Place, head: &Parts, form: Form) -> Result<Re
         ["sign-in", token] => return sign_in::use_link(app, place, head, token).await,
         _ => {}
     }
-    let Some(session) = session_of(app, place, head).await? else { return Err(DeskFailure::SignedOut) };
-    let visit = Visit { app, place, session, now: app.service.clock.now(), done: None };
+    let Some(visit) = Visit::begin(app, place, head).await? else { return Err(DeskFailure::SignedOut) };
     match segments.as_slice() {
         ["sign-out"] => sign_in::sign_out(&visit).await,
+        ["inbox"] => inbox::search(&visit, &form).await,
+        ["inbox", "retry"] => inbox::retry_all(&visit).await,
+        ["inbox", id, "answered"] => inbox::mark_answered(&visit, id, &form).await,
+        ["inbox", id, "unanswered"] => inbox::mark_unanswered(&visit, id).await,
+        ["inbox", id, "retry"] => inbox::retry(&visit, id).await,
+        ["inbox", id, "discard"] => inbox::discard(&visit, id).await,
+        ["people"] => people::search(&visit, &form).await,
+        ["people", "person"] => people::person_by_address(&visit, &form).await,
+        ["people", "record"] => people::record(&visit, &form).await,
+        ["people", "suppress"] => people::suppress(&visit, &form).await,
+        ["people", "unsuppress"] => people::unsuppress(&visit, &form).await,
+        ["people", "erase"] => people::erase(&visit, &form).await,
         ["site", "read-again"] => site::read_again(&visit).await,
         ["sessions", "end-all"] => site::end_all_sessions(&visit).await,
         ["sessions", "end"] => site::end_session(&visit, &form).await,

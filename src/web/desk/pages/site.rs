@@ -8,7 +8,10 @@ use super::failure::DeskFailure;
 use super::form::Form;
 use super::visit::{Visit, see_other};
 use crate::domain::desk::{Change, Session};
+use crate::domain::text::sanitize_line;
 use crate::domain::time::Day;
+use crate::probe::NameServers;
+use crate::web::checks::{Finding, run_checks};
 use crate::web::desk::access::Cookie;
 
 pub(super) async fn page(visit: &Visit<'_>) -> Result<Response, DeskFailure> {
@@ -22,6 +25,24 @@ pub(super) async fn page(visit: &Visit<'_>) -> Result<Response, DeskFailure> {
         "sessions": sessions.iter().map(|session| row(visit, session)).collect::<Vec<_>>(),
     });
     Ok(visit.page("site.html", "/desk/site", page))
+}
+
+/// What `porchlight check` says, of the running service.
+pub(super) async fn check(visit: &Visit<'_>) -> Result<Response, DeskFailure> {
+    let (service, settings) = (&visit.app.service, &visit.app.settings);
+    let Ok(_one_at_a_time) = visit.app.checking.try_lock() else {
+        let text = "The checks are being run for another page. Look again in half a minute.";
+        return Err(DeskFailure::Invalid(text.to_owned()));
+    };
+    let report = run_checks(settings, &NameServers::from_system(), &service.clock, Some(&service.store)).await;
+    let finding = |Finding { name, state, detail }: &Finding| json!({ "name": name, "state": state, "detail": sanitize_line(detail) });
+    let page = json!({
+        "title": "Checks",
+        "failures": report.failures(),
+        "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
+        "next": report.next_step,
+    });
+    Ok(visit.page("check.html", "/desk/site", page))
 }
 
 fn row(visit: &Visit<'_>, session: &Session) -> Value {

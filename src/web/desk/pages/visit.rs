@@ -9,9 +9,11 @@ use serde_json::Value;
 use super::failure::DeskFailure;
 use crate::actions::{find_session, record_change};
 use crate::domain::desk::{Actor, Change, Session};
+use crate::domain::limits::MAX_COUNTED_MAILS;
 use crate::domain::time::Timestamp;
 use crate::store::Store;
 use crate::web::app::App;
+use crate::web::dashboard::format::grouped;
 use crate::web::desk::access::{Cookie, Place};
 use crate::web::shell::{self, Frame};
 use crate::web::tokens::look_up;
@@ -21,11 +23,21 @@ pub(super) struct Visit<'a> {
     pub place: &'a Place,
     pub session: Session,
     pub now: Timestamp,
+    /// How many messages are not marked as answered, at most [`MAX_COUNTED_MAILS`].
+    unanswered: u64,
     /// What was just done.
-    pub done: Option<&'static str>,
+    done: Option<&'static str>,
 }
 
-impl Visit<'_> {
+impl<'a> Visit<'a> {
+    /// Returns `None` unless the maker is signed in.
+    pub async fn begin(app: &'a App, place: &'a Place, head: &Parts) -> Result<Option<Self>, DeskFailure> {
+        let Some(session) = session_of(app, place, head).await? else { return Ok(None) };
+        let unanswered = app.service.store.unanswered_messages().await?;
+        let (now, done) = (app.service.clock.now(), done(head.uri.query()));
+        Ok(Some(Self { app, place, session, now, unanswered, done }))
+    }
+
     pub fn store(&self) -> &Store {
         &self.app.service.store
     }
@@ -35,9 +47,10 @@ impl Visit<'_> {
         shell::render(self.app, StatusCode::OK, template, &self.frame(current), page)
     }
 
-    pub fn frame<'a>(&'a self, current: &'a str) -> Frame<'a> {
-        let session = Some(self.session.name.as_str());
-        Frame { current, session, is_of_desk: true, done: self.done, ..Frame::default() }
+    pub fn frame<'f>(&'f self, current: &'f str) -> Frame<'f> {
+        let (session, more) = (Some(self.session.name.as_str()), self.unanswered >= MAX_COUNTED_MAILS.unsigned_abs());
+        let unanswered = (self.unanswered > 0).then(|| grouped(self.unanswered) + if more { "+" } else { "" });
+        Frame { current, session, is_of_desk: true, unanswered, done: self.done, ..Frame::default() }
     }
 
     /// Records what was just done. A failure is logged: what was done stays done.
@@ -50,7 +63,7 @@ impl Visit<'_> {
 }
 
 /// Returns whose session the cookie of the request is. The public listener looks up few at once, because anybody can invent them.
-pub(super) async fn session_of(app: &App, place: &Place, head: &Parts) -> Result<Option<Session>, DeskFailure> {
+async fn session_of(app: &App, place: &Place, head: &Parts) -> Result<Option<Session>, DeskFailure> {
     let Some(cookie) = place.read(Cookie::Session, &head.headers) else { return Ok(None) };
     let (service, hash) = (&app.service, cookie.hash());
     let found = async { Ok(find_session(&service.store, &hash, service.clock.now()).await?) };
@@ -62,10 +75,15 @@ pub(super) fn see_other(location: &str) -> Response {
 }
 
 /// What a page says that follows a change, by the word in its query.
-const DONE: [(&str, &str); 3] = [
+const DONE: [(&str, &str); 8] = [
     ("site-read", "The site is read again on every instance, within a few seconds."),
     ("session-ended", "The session is ended."),
     ("signed-out", "You are signed out."),
+    ("answered", "The message is marked as answered."),
+    ("retried", "What was not mailed is mailed within half a minute."),
+    ("discarded", "The message was deleted."),
+    ("suppressed", "The address is suppressed: it gets no mail, even if it opts in."),
+    ("unsuppressed", "The address is no longer suppressed. If it is opted in, it gets the monthly letter."),
 ];
 
 pub(super) fn done(query: Option<&str>) -> Option<&'static str> {

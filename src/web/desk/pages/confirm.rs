@@ -1,0 +1,29 @@
+//! The page that asks once before something is done that cannot be undone.
+
+use axum::response::Response;
+use serde_json::json;
+
+use super::visit::Visit;
+
+pub(super) struct Confirmation<'a> {
+    /// The question.
+    pub title: &'static str,
+    /// What will be lost, and what stays.
+    pub text: Vec<String>,
+    pub button: &'static str,
+    /// Where the answer is sent, and with what.
+    pub action: &'a str,
+    pub fields: &'a [(&'a str, &'a str)],
+    /// The page of those who do not want it.
+    pub back: &'a str,
+}
+
+impl Confirmation<'_> {
+    pub(super) fn page(self, visit: &Visit<'_>, current: &str) -> Response {
+        let Self { title, text, button, action, fields, back } = self;
+        let page = json!({
+            "title": title, "text": text, "button": button, "action": action, "fields": fields, "back": back,
+        });
+        visit.page("confirm.html", current, page)
+    }
+}

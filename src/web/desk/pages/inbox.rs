@@ -1,0 +1,182 @@
+//! The inbox: messages of visitors, read, searched, marked as answered, mailed again, and discarded.
+
+use axum::response::Response;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::confirm::Confirmation;
+use super::failure::DeskFailure;
+use super::form::Form;
+use super::pager::{link, pager, start};
+use super::visit::{Visit, see_other};
+use crate::actions::{Discarded, delivery_in_words, discard_messages, inbox_page, retry_message};
+use crate::domain::contact::{MessageSearch, reference};
+use crate::domain::desk::Change;
+use crate::domain::limits::DESK_PAGE_ROWS;
+use crate::domain::text::{excerpt, sanitize, sanitize_line};
+use crate::domain::time::Timestamp;
+use crate::store::{DeliveryState, InboxEntry, InboxFilter, InboxQuery};
+
+pub(super) const PATH: &str = "/desk/inbox";
+
+/// How much of a message its row shows: more than fits in a line.
+const ROW_CHARS: usize = 160;
+
+/// The filters, and what the page calls them. The first one is for a list that names none.
+const FILTERS: [(InboxFilter, &str); 4] = [
+    (InboxFilter::Unanswered, "Unanswered"),
+    (InboxFilter::All, "All"),
+    (InboxFilter::Waiting, "Not mailed yet"),
+    (InboxFilter::Failed, "Failed"),
+];
+
+pub(super) async fn page(visit: &Visit<'_>, query: &Form) -> Result<Response, DeskFailure> {
+    let filter = InboxFilter::parse(query.text("filter")).unwrap_or(InboxFilter::Unanswered);
+    list(visit, query, InboxQuery { filter, search: None }).await
+}
+
+/// Looks in all messages. Without anything to look for, it is the inbox.
+pub(super) async fn search(visit: &Visit<'_>, form: &Form) -> Result<Response, DeskFailure> {
+    match MessageSearch::parse(form.text("search")) {
+        None => Ok(see_other(PATH)),
+        search => list(visit, form, InboxQuery { filter: InboxFilter::All, search }).await,
+    }
+}
+
+async fn list(visit: &Visit<'_>, fields: &Form, query: InboxQuery) -> Result<Response, DeskFailure> {
+    let start = start(fields, |id| Uuid::parse_str(id).ok());
+    let (page, note) = inbox_page(visit.store(), &query, &start, DESK_PAGE_ROWS).await?;
+    let (filter, searched) = (query.filter.as_str(), query.search.as_ref().map(|_| fields.text("search")));
+    let of_list = [("filter", if searched.is_some() { "" } else { filter }), ("search", searched.unwrap_or_default())];
+    let filters = FILTERS.map(|(filter, name)| {
+        let is_current = searched.is_none() && filter == query.filter;
+        json!({ "name": name, "path": link(PATH, &[("filter", filter.as_str())]), "current": is_current })
+    });
+    let place = ["older", "newer"].map(|name| (name, fields.text(name)));
+    let shown = json!({
+        "title": "Inbox",
+        "filters": filters,
+        "filter": filter,
+        "searched": searched.map(sanitize_line),
+        "messages": page.items.iter().map(row).collect::<Vec<_>>(),
+        "note": note,
+        // Where marking one as answered leads back to.
+        "place": place,
+        "pager": pager(&page, (PATH, &of_list), searched.is_some(), |entry| entry.received.id.to_string()),
+    });
+    Ok(visit.page("inbox.html", PATH, shown))
+}
+
+fn row(entry: &InboxEntry) -> Value {
+    let contact = &entry.received.contact;
+    json!({
+        "id": entry.received.id,
+        "from": sanitize_line(contact.name().unwrap_or(contact.email.as_typed())),
+        "text": excerpt(&sanitize_line(contact.text.as_str()), ROW_CHARS),
+        "at": entry.received.at.rfc3339(),
+        "when": entry.received.at.minute(),
+        "state": state(entry),
+        "is_answered": entry.answered_at.is_some(),
+    })
+}
+
+/// The word for a message in a list.
+const fn state(entry: &InboxEntry) -> &'static str {
+    match (entry.answered_at, entry.state) {
+        (Some(_), _) => "answered",
+        (None, DeliveryState::Failed) => "not mailed",
+        (None, _) => "unanswered",
+    }
+}
+
+async fn find(visit: &Visit<'_>, id: &str) -> Result<InboxEntry, DeskFailure> {
+    let id = Uuid::parse_str(id).map_err(|_| DeskFailure::NotFound)?;
+    visit.store().messages_by_reference(&id.to_string()).await?.pop().ok_or(DeskFailure::NotFound)
+}
+
+fn path_of(entry: &InboxEntry) -> String {
+    format!("{PATH}/{}", entry.received.id)
+}
+
+pub(super) async fn message(visit: &Visit<'_>, id: &str) -> Result<Response, DeskFailure> {
+    let entry = find(visit, id).await?;
+    let (received, contact) = (&entry.received, &entry.received.contact);
+    let person = visit.store().person_key(&contact.email).await?;
+    let shown = json!({
+        "title": format!("Message {}", reference(received.id)),
+        "path": path_of(&entry),
+        "reference": reference(received.id),
+        "name": contact.name().map(sanitize_line),
+        "email": sanitize_line(contact.email.as_typed()),
+        "person": person.map(|key| format!("{}/{key}", super::people::PATH)),
+        "text": sanitize(contact.text.as_str().trim()),
+        "answer": received.answer_link(),
+        "at": received.at.rfc3339(),
+        "when": received.at.minute(),
+        "is_mailed": entry.state == DeliveryState::Sent,
+        "mail": delivery_in_words(&entry),
+        "error": entry.last_error.as_deref().filter(|_| entry.state != DeliveryState::Sent).map(sanitize_line),
+        "has_relay": visit.app.settings.mail.is_some(),
+        "answered": entry.answered_at.map(Timestamp::minute),
+    });
+    Ok(visit.page("inbox_message.html", PATH, shown))
+}
+
+/// Marks a message as answered, and leads back to the list.
+pub(super) async fn mark_answered(visit: &Visit<'_>, id: &str, form: &Form) -> Result<Response, DeskFailure> {
+    let entry = find(visit, id).await?;
+    visit.store().mark_answered(&[entry.received.id], Some(visit.now)).await?;
+    visit.record(Change::MarkedAnswered(1)).await;
+    let list = ["filter", "older", "newer"].map(|name| (name, form.text(name)));
+    Ok(see_other(&link(PATH, &[&list[..], &[("done", "answered")]].concat())))
+}
+
+pub(super) async fn mark_unanswered(visit: &Visit<'_>, id: &str) -> Result<Response, DeskFailure> {
+    let entry = find(visit, id).await?;
+    visit.store().mark_answered(&[entry.received.id], None).await?;
+    visit.record(Change::MarkedUnanswered(1)).await;
+    Ok(see_other(&path_of(&entry)))
+}
+
+pub(super) async fn retry(visit: &Visit<'_>, id: &str) -> Result<Response, DeskFailure> {
+    let entry = find(visit, id).await?;
+    retry_message(visit.store(), &entry, visit.now).await?;
+    visit.app.service.writer.new_mail().notify_one();
+    visit.record(Change::RetriedMessages(1)).await;
+    Ok(see_other(&(path_of(&entry) + "?done=retried")))
+}
+
+pub(super) async fn retry_all(visit: &Visit<'_>) -> Result<Response, DeskFailure> {
+    let retried = visit.store().retry_all_messages(visit.now).await?;
+    visit.app.service.writer.new_mail().notify_one();
+    if retried > 0 {
+        visit.record(Change::RetriedMessages(retried)).await;
+    }
+    Ok(see_other(&(PATH.to_owned() + "?filter=waiting&done=retried")))
+}
+
+pub(super) async fn ask_to_discard(visit: &Visit<'_>, id: &str) -> Result<Response, DeskFailure> {
+    let entry = find(visit, id).await?;
+    let unmailed = "It was not mailed to you yet, so nobody will have it.";
+    let from = sanitize_line(entry.received.contact.email.as_typed());
+    let text = [format!("The message from {from} is deleted for good. Statistics stay.")];
+    let confirmation = Confirmation {
+        title: "Discard this message?",
+        text: text.into_iter().chain((entry.state != DeliveryState::Sent).then(|| unmailed.to_owned())).collect(),
+        button: "Discard the message",
+        action: &format!("{}/discard", path_of(&entry)),
+        fields: &[],
+        back: &path_of(&entry),
+    };
+    Ok(confirmation.page(visit, PATH))
+}
+
+pub(super) async fn discard(visit: &Visit<'_>, id: &str) -> Result<Response, DeskFailure> {
+    let entry = find(visit, id).await?;
+    let discarded = discard_messages(visit.store(), &[entry.received.id], visit.now).await?;
+    if let Discarded { stayed: 1.., .. } = discarded {
+        return Err(DeskFailure::Invalid(discarded.in_words()));
+    }
+    visit.record(Change::DiscardedMessages(discarded.deleted)).await;
+    Ok(see_other(&(PATH.to_owned() + "?done=discarded")))
+}
