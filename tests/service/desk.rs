@@ -2,7 +2,10 @@
 
 mod bucket;
 mod documented;
+mod inbox;
 mod interrupted;
+mod pages;
+mod people;
 mod sign_in;
 mod uploads;
 
@@ -28,6 +31,11 @@ fn open() -> RawSettings {
         ops_listen: Some("127.0.0.1:0".to_owned()),
         ..RawSettings::default()
     }
+}
+
+/// A desk for browsers on this machine alone.
+fn private() -> RawSettings {
+    RawSettings { ops_listen: Some("127.0.0.1:0".to_owned()), ..RawSettings::default() }
 }
 
 /// Runs a command on the database of the service; returns exit code, standard output and standard error.

@@ -8,17 +8,13 @@ use porchlight::config::RawSettings;
 use reqwest::Method;
 use serde_json::json;
 
-use super::{open, run};
+use super::{open, private, run};
 use crate::harness::{
     Database, MailServer, MakerBrowser, Program, Service, each_migrated_database, markup, on_each_database_with,
     on_one_database_with, raw, sign_in_path, wait_until,
 };
 
 const BASE: &str = "https://troupe.example";
-
-fn private() -> RawSettings {
-    RawSettings { ops_listen: Some("127.0.0.1:0".to_owned()), ..RawSettings::default() }
-}
 
 fn public() -> RawSettings {
     RawSettings { desk: Some("public".to_owned()), ..open() }

@@ -7,6 +7,7 @@ use reqwest::Method;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
 use url::form_urlencoded;
 
+use super::markup::attributes;
 use super::{Answer, Program, Service};
 
 pub struct MakerBrowser<'a> {
@@ -62,6 +63,15 @@ impl<'a> MakerBrowser<'a> {
         let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
         let form = ("content-type", "application/x-www-form-urlencoded");
         self.send(Method::POST, path, &[&[form], headers].concat(), &body).await
+    }
+
+    /// Sends the first form in a part of a page: what it holds, and more.
+    pub async fn submit(&self, html: &str, more: &[(&str, &str)]) -> Answer {
+        let form = html.split("</form>").next().expect("a form");
+        let (names, values) = (attributes(form, "input", "name"), attributes(form, "input", "value"));
+        let held = names.iter().map(String::as_str).zip(values.iter().map(String::as_str));
+        let fields: Vec<_> = held.chain(more.iter().copied()).collect();
+        self.post(&attributes(form, "form", "action")[0], &fields).await
     }
 
     pub async fn send(&self, method: Method, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {

@@ -7,7 +7,7 @@ pub fn attributes(html: &str, element: &str, attribute: &str) -> Vec<String> {
     let element = if element == "*" { "[a-z0-9]+" } else { element };
     groups(html, &format!(r#"<{element}(?=\s)[^>]*?\s{attribute}="([^"]*)""#))
         .into_iter()
-        .map(|value| value.replace("&amp;", "&"))
+        .map(|value| unescaped(&value))
         .collect()
 }
 
@@ -19,6 +19,10 @@ pub fn texts(html: &str, element: &str) -> Vec<String> {
 /// The text of a page without what is not part of it: drawings, forms, examples of code, permalinks and navigation.
 pub fn main_text(html: &str) -> String {
     let text = Regex::new(r"<[^>]*>").expect("a pattern").replace_all(&main_part(html), " ").into_owned();
+    unescaped(&text)
+}
+
+fn unescaped(text: &str) -> String {
     text.replace("&lt;", "<")
         .replace("&gt;", ">")
         .replace("&quot;", "\"")

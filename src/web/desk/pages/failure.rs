@@ -64,8 +64,8 @@ impl From<Failure> for DeskFailure {
 impl From<PersonFailure> for DeskFailure {
     fn from(failure: PersonFailure) -> Self {
         match failure {
-            PersonFailure::Unknown(why) => Self::Invalid(why),
             PersonFailure::Store(failure) => failure.into(),
+            unknown @ PersonFailure::Unknown(_) => Self::Invalid(unknown.to_string()),
         }
     }
 }

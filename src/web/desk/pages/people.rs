@@ -132,8 +132,8 @@ async fn show(visit: &Visit<'_>, email: &EmailAddress) -> Result<Response, DeskF
     let base_url = &visit.app.base_url;
     let (record, unknown) = match find_person(visit.store(), email).await {
         Ok(record) => (Some(record), None),
-        Err(PersonFailure::Unknown(why)) => (None, Some(why)),
-        Err(PersonFailure::Store(failure)) => return Err(failure.into()),
+        Err(unknown @ PersonFailure::Unknown(_)) => (None, Some(unknown.to_string())),
+        Err(failure) => return Err(failure.into()),
     };
     let history = record.as_ref().map(person_history).unwrap_or_default().into_iter();
     let messages = record.iter().flat_map(|record| &record.messages).map(|entry| {
