@@ -143,6 +143,23 @@ def releases(visit, token):
     return f"{' and '.join(versions)} are published with a token, and not without one"
 
 
+def desk(visit, sign_in_link):
+    """A maker signs in and searches, over both versions; a page of another origin changes nothing."""
+    for flag, version in VERSIONS.items():
+        path, cookies = sign_in_link().removeprefix(f"https://{HOST}"), visit.folder / f"cookies-{version}"
+        own, session = ("--header", f"origin: https://{HOST}"), ("--cookie", cookies)
+        answer = visit.ask(path, flag, "--data", "", "--cookie-jar", cookies, *own)
+        expect(answer.status == 303 and "__Host-" in cookies.read_text(), f"signing in over HTTP/{version}: {answer}")
+        answer = visit.ask("/desk/inbox", flag, *session)
+        expect(answer.status == 200 and b"<h1>Inbox</h1>" in answer.body, f"the inbox over HTTP/{version}: {answer}")
+        search = ("--data", "search=ada", *session)
+        answer = visit.ask("/desk/people", flag, *search, *own)
+        expect(answer.status == 200 and b"ada" in answer.body, f"a search over HTTP/{version}: {answer}")
+        answer = visit.ask("/desk/people", flag, *search, "--header", "origin: https://evil.example")
+        expect(answer.status == 403, f"a search from another origin over HTTP/{version}: {answer}")
+    return "a maker signs in at the desk, and searches"
+
+
 FORGED = ["192.0.2.{}", "127.0.0.1", "unknown", "192.0.2.{}, 127.0.0.1", "192.0.2.{}, nonsense", "[2001:db8:{}::1]:443"]
 
 

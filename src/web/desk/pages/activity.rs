@@ -17,10 +17,10 @@ const PATH: &str = "/desk/activity";
 
 pub(super) async fn page(visit: &Visit<'_>, query: &Form) -> Result<Response, DeskFailure> {
     let mut start = start(query, |id| Uuid::parse_str(id).ok());
-    let mut found = visit.store().activity(&start, DESK_PAGE_ROWS + 1).await?;
+    let mut found = visit.database().activity(&start, DESK_PAGE_ROWS + 1).await?;
     if start.leads_to_newest(found.len(), DESK_PAGE_ROWS) {
         start = PageStart::Newest;
-        found = visit.store().activity(&start, DESK_PAGE_ROWS + 1).await?;
+        found = visit.database().activity(&start, DESK_PAGE_ROWS + 1).await?;
     }
     let page = Page::new(&start, found, DESK_PAGE_ROWS);
     let shown = json!({

@@ -45,7 +45,7 @@ pub(super) async fn search(visit: &Visit<'_>, form: &Form) -> Result<Response, D
 
 async fn list(visit: &Visit<'_>, fields: &Form, query: InboxQuery) -> Result<Response, DeskFailure> {
     let start = start(fields, |id| Uuid::parse_str(id).ok());
-    let (page, note) = inbox_page(visit.store(), &query, &start, DESK_PAGE_ROWS).await?;
+    let (page, note) = inbox_page(visit.database(), &query, &start, DESK_PAGE_ROWS).await?;
     let (filter, searched) = (query.filter.as_str(), query.search.as_ref().map(|_| fields.text("search")));
     let of_list = [("filter", if searched.is_some() { "" } else { filter }), ("search", searched.unwrap_or_default())];
     let filters = FILTERS.map(|(filter, name)| {
@@ -91,7 +91,7 @@ const fn state(entry: &InboxEntry) -> &'static str {
 
 async fn find(visit: &Visit<'_>, id: &str) -> Result<InboxEntry, DeskFailure> {
     let id = Uuid::parse_str(id).map_err(|_| DeskFailure::NotFound)?;
-    visit.store().messages_by_reference(&id.to_string()).await?.pop().ok_or(DeskFailure::NotFound)
+    visit.database().messages_by_reference(&id.to_string()).await?.pop().ok_or(DeskFailure::NotFound)
 }
 
 fn path_of(entry: &InboxEntry) -> String {
@@ -101,7 +101,7 @@ fn path_of(entry: &InboxEntry) -> String {
 pub(super) async fn message(visit: &Visit<'_>, id: &str) -> Result<Response, DeskFailure> {
     let entry = find(visit, id).await?;
     let (received, contact) = (&entry.received, &entry.received.contact);
-    let person = visit.store().person_key(&contact.email).await?;
+    let person = visit.database().person_key(&contact.email).await?;
     let shown = json!({
         "title": format!("Message {}", reference(received.id)),
         "path": path_of(&entry),
@@ -125,7 +125,7 @@ pub(super) async fn message(visit: &Visit<'_>, id: &str) -> Result<Response, Des
 /// Marks a message as answered, and leads back to the list.
 pub(super) async fn mark_answered(visit: &Visit<'_>, id: &str, form: &Form) -> Result<Response, DeskFailure> {
     let entry = find(visit, id).await?;
-    visit.store().mark_answered(&[entry.received.id], Some(visit.now)).await?;
+    visit.database().mark_answered(&[entry.received.id], Some(visit.now)).await?;
     visit.record(Change::MarkedAnswered(1)).await;
     let list = ["filter", "older", "newer"].map(|name| (name, form.text(name)));
     Ok(see_other(&link(PATH, &[&list[..], &[("done", "answered")]].concat())))
@@ -133,21 +133,21 @@ pub(super) async fn mark_answered(visit: &Visit<'_>, id: &str, form: &Form) -> R
 
 pub(super) async fn mark_unanswered(visit: &Visit<'_>, id: &str) -> Result<Response, DeskFailure> {
     let entry = find(visit, id).await?;
-    visit.store().mark_answered(&[entry.received.id], None).await?;
+    visit.database().mark_answered(&[entry.received.id], None).await?;
     visit.record(Change::MarkedUnanswered(1)).await;
     Ok(see_other(&path_of(&entry)))
 }
 
 pub(super) async fn retry(visit: &Visit<'_>, id: &str) -> Result<Response, DeskFailure> {
     let entry = find(visit, id).await?;
-    retry_message(visit.store(), &entry, visit.now).await?;
+    retry_message(visit.database(), &entry, visit.now).await?;
     visit.app.service.writer.new_mail().notify_one();
     visit.record(Change::RetriedMessages(1)).await;
     Ok(see_other(&(path_of(&entry) + "?done=retried")))
 }
 
 pub(super) async fn retry_all(visit: &Visit<'_>) -> Result<Response, DeskFailure> {
-    let retried = visit.store().retry_all_messages(visit.now).await?;
+    let retried = visit.database().retry_all_messages(visit.now).await?;
     visit.app.service.writer.new_mail().notify_one();
     if retried > 0 {
         visit.record(Change::RetriedMessages(retried)).await;
@@ -173,7 +173,7 @@ pub(super) async fn ask_to_discard(visit: &Visit<'_>, id: &str) -> Result<Respon
 
 pub(super) async fn discard(visit: &Visit<'_>, id: &str) -> Result<Response, DeskFailure> {
     let entry = find(visit, id).await?;
-    let discarded = discard_messages(visit.store(), &[entry.received.id], visit.now).await?;
+    let discarded = discard_messages(visit.database(), &[entry.received.id], visit.now).await?;
     if let Discarded { stayed: 1.., .. } = discarded {
         return Err(DeskFailure::Invalid(discarded.in_words()));
     }

@@ -56,11 +56,11 @@ async fn list(visit: &Visit<'_>, fields: &Form, searched: Option<&str>) -> Resul
     };
     let query = PeopleQuery { search, state, since: None };
     let PeoplePage { page, notes } =
-        people_page(visit.store(), &query, &start(fields, PersonKey::parse), DESK_PAGE_ROWS).await?;
+        people_page(visit.database(), &query, &start(fields, PersonKey::parse), DESK_PAGE_ROWS).await?;
     // Somebody who only wrote, or is suppressed and nothing else, is in no list.
     let exact = searched.and_then(|text| EmailAddress::parse(text).ok());
     let exact = exact.filter(|email| page.items.iter().all(|(_, person)| person.email.key() != email.key()));
-    let totals = visit.app.service.cached_totals.recent(&visit.app.service.ops_pool, visit.now).await?;
+    let totals = visit.app.service.cached_totals.recent(visit.database(), visit.now).await?;
     let (word, searched) = (fields.text("state"), searched.map(sanitize_line));
     let of_list = [("state", state.map_or("", |_| word)), ("search", searched.as_deref().unwrap_or_default())];
     let filters = FILTERS.map(|(filter, name)| {
@@ -111,7 +111,7 @@ fn row((key, person): &(PersonKey, Person)) -> Value {
 
 async fn by_key(visit: &Visit<'_>, key: &str) -> Result<EmailAddress, DeskFailure> {
     let key = PersonKey::parse(key).ok_or(DeskFailure::NotFound)?;
-    visit.store().person_by_key(&key).await?.ok_or(DeskFailure::NotFound)
+    visit.database().person_by_key(&key).await?.ok_or(DeskFailure::NotFound)
 }
 
 fn address(form: &Form) -> Result<EmailAddress, DeskFailure> {
@@ -130,7 +130,7 @@ pub(super) async fn person_by_address(visit: &Visit<'_>, form: &Form) -> Result<
 
 async fn show(visit: &Visit<'_>, email: &EmailAddress) -> Result<Response, DeskFailure> {
     let base_url = &visit.app.base_url;
-    let (record, unknown) = match find_person(visit.store(), email).await {
+    let (record, unknown) = match find_person(visit.database(), email).await {
         Ok(record) => (Some(record), None),
         Err(unknown @ PersonFailure::Unknown(_)) => (None, Some(unknown.to_string())),
         Err(failure) => return Err(failure.into()),
@@ -155,7 +155,7 @@ async fn show(visit: &Visit<'_>, email: &EmailAddress) -> Result<Response, DeskF
 
 /// Everything that is held of a person, as a file: what `people show --json` prints.
 pub(super) async fn record(visit: &Visit<'_>, form: &Form) -> Result<Response, DeskFailure> {
-    let record = find_person(visit.store(), &address(form)?).await?;
+    let record = find_person(visit.database(), &address(form)?).await?;
     let file = format!("{:#}\n", person_json(&record, &visit.app.base_url));
     let headers = [(CONTENT_TYPE, "application/json"), (CONTENT_DISPOSITION, "attachment; filename=\"person.json\"")];
     Ok((headers, file).into_response())
@@ -163,14 +163,14 @@ pub(super) async fn record(visit: &Visit<'_>, form: &Form) -> Result<Response, D
 
 pub(super) async fn suppress(visit: &Visit<'_>, form: &Form) -> Result<Response, DeskFailure> {
     let email = address(form)?;
-    suppress_person(visit.store(), &email, visit.now).await?;
+    suppress_person(visit.database(), &email, visit.now).await?;
     visit.record(Change::SuppressedPerson).await;
     changed(visit, &email, "suppressed").await
 }
 
 pub(super) async fn unsuppress(visit: &Visit<'_>, form: &Form) -> Result<Response, DeskFailure> {
     let email = address(form)?;
-    if unsuppress_person(visit.store(), &email).await?.is_some() {
+    if unsuppress_person(visit.database(), &email).await?.is_some() {
         visit.record(Change::UnsuppressedPerson).await;
     }
     changed(visit, &email, "unsuppressed").await
@@ -178,7 +178,7 @@ pub(super) async fn unsuppress(visit: &Visit<'_>, form: &Form) -> Result<Respons
 
 /// Leads to the page of a person, if there is a path that names the person.
 async fn changed(visit: &Visit<'_>, email: &EmailAddress, done: &str) -> Result<Response, DeskFailure> {
-    match visit.store().person_key(email).await? {
+    match visit.database().person_key(email).await? {
         Some(key) => Ok(see_other(&format!("{PATH}/{key}?done={done}"))),
         None => show(visit, email).await,
     }
@@ -187,10 +187,10 @@ async fn changed(visit: &Visit<'_>, email: &EmailAddress, done: &str) -> Result<
 /// Asks, and erases once the maker is sure.
 pub(super) async fn erase(visit: &Visit<'_>, form: &Form) -> Result<Response, DeskFailure> {
     let email = address(form)?;
-    let record = find_person(visit.store(), &email).await?;
+    let record = find_person(visit.database(), &email).await?;
     let typed = sanitize_line(record.email.as_typed());
     if form.text("sure") != "yes" {
-        let key = visit.store().person_key(&email).await?;
+        let key = visit.database().person_key(&email).await?;
         let confirmation = Confirmation {
             title: "Erase this person?",
             text: vec![
@@ -206,7 +206,7 @@ pub(super) async fn erase(visit: &Visit<'_>, form: &Form) -> Result<Response, De
         };
         return Ok(confirmation.page(visit, PATH));
     }
-    let erased = erase_person(visit.store(), &email, visit.now).await?;
+    let erased = erase_person(visit.database(), &email, visit.now).await?;
     visit.record(Change::ErasedPerson).await;
     let text: Vec<_> = erased.done.iter().map(String::as_str).chain(erased.left).chain([LEFT_ELSEWHERE]).collect();
     Ok(visit.page(

@@ -92,7 +92,7 @@ pub(super) async fn mail_link(app: &App, place: &Place, head: &Parts) -> Result<
 }
 
 pub(super) async fn sign_out(visit: &Visit<'_>) -> Result<Response, DeskFailure> {
-    visit.store().delete_session(visit.session.id).await?;
+    visit.database().delete_session(visit.session.id).await?;
     visit.record(Change::SignedOut).await;
     let deleted = visit.place.set(Cookie::Session, None);
     Ok(with_cookies(see_other("/desk/sign-in?done=signed-out"), [deleted]))

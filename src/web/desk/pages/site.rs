@@ -17,7 +17,7 @@ use crate::web::desk::access::Cookie;
 pub(super) async fn page(visit: &Visit<'_>) -> Result<Response, DeskFailure> {
     let app = visit.app;
     let built = app.built();
-    let sessions = visit.store().sessions(visit.now).await?;
+    let sessions = visit.database().sessions(visit.now).await?;
     let page = json!({
         "title": "Site",
         "base_url": app.base_url.as_str(),
@@ -58,20 +58,20 @@ fn row(visit: &Visit<'_>, session: &Session) -> Value {
 
 /// On all instances: each looks for a change twice a second.
 pub(super) async fn read_again(visit: &Visit<'_>) -> Result<Response, DeskFailure> {
-    visit.store().request_reading_site().await?;
+    visit.database().request_reading_site().await?;
     visit.record(Change::ReadSiteAgain).await;
     Ok(see_other("/desk/site?done=site-read"))
 }
 
 pub(super) async fn end_session(visit: &Visit<'_>, form: &Form) -> Result<Response, DeskFailure> {
     let id = Uuid::parse_str(form.text("id")).map_err(|_| DeskFailure::NotFound)?;
-    let name = visit.store().delete_session(id).await?.ok_or(DeskFailure::NotFound)?;
+    let name = visit.database().delete_session(id).await?.ok_or(DeskFailure::NotFound)?;
     visit.record(Change::EndedSession(name)).await;
     Ok(see_other("/desk/site?done=session-ended"))
 }
 
 pub(super) async fn end_all_sessions(visit: &Visit<'_>) -> Result<Response, DeskFailure> {
-    visit.store().delete_all_sessions().await?;
+    visit.database().delete_all_sessions().await?;
     visit.record(Change::EndedAllSessions).await;
     let mut response = see_other("/desk/sign-in?done=signed-out");
     if let Some(deleted) = visit.place.set(Cookie::Session, None) {

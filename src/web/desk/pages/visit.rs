@@ -33,13 +33,14 @@ impl<'a> Visit<'a> {
     /// Returns `None` unless the maker is signed in.
     pub async fn begin(app: &'a App, place: &'a Place, head: &Parts) -> Result<Option<Self>, DeskFailure> {
         let Some(session) = session_of(app, place, head).await? else { return Ok(None) };
-        let unanswered = app.service.store.unanswered_messages().await?;
+        let unanswered = app.service.ops_pool.unanswered_messages().await?;
         let (now, done) = (app.service.clock.now(), done(head.uri.query()));
         Ok(Some(Self { app, place, session, now, unanswered, done }))
     }
 
-    pub fn store(&self) -> &Store {
-        &self.app.service.store
+    /// That of the ops listener: what a maker looks for never holds up a visitor.
+    pub fn database(&self) -> &Store {
+        &self.app.service.ops_pool
     }
 
     /// `current` is the path of the page in the navigation that this one belongs to.
@@ -56,7 +57,7 @@ impl<'a> Visit<'a> {
     /// Records what was just done. A failure is logged: what was done stays done.
     pub async fn record(&self, change: Change) {
         let by = Actor::Session(self.session.name.clone());
-        if let Err(failure) = record_change(self.store(), &by, &change, self.now).await {
+        if let Err(failure) = record_change(self.database(), &by, &change, self.now).await {
             tracing::warn!(%failure, "a change at the desk was not recorded");
         }
     }
