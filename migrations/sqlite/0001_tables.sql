@@ -183,7 +183,8 @@ CREATE TABLE maker_mails (
 
 -- Monthly letters. `id` is the hash of the file and its images, so that the same file is resumed. `started_at` is NULL until all recipients are
 -- recorded. Then come the numbers of recipients by state; `bounced` is that of those whose copy was returned.
--- `markdown` is the whole file. A letter that is `archived` can be read on the site.
+-- `markdown` is the whole file. A letter that is `archived` can be read on the site. `run` says who may send it: a command, the
+-- service, or nobody, because somebody stopped it or for the reason in `stop_reason`.
 CREATE TABLE letters (
     id         TEXT    NOT NULL PRIMARY KEY,
     subject    TEXT    NOT NULL,
@@ -195,8 +196,11 @@ CREATE TABLE letters (
     skipped    INTEGER NOT NULL DEFAULT 0,
     bounced    INTEGER NOT NULL DEFAULT 0,
     markdown   TEXT    NOT NULL DEFAULT '',
-    archived   INTEGER NOT NULL DEFAULT 0 CHECK (archived IN (0, 1))
+    archived   INTEGER NOT NULL DEFAULT 0 CHECK (archived IN (0, 1)),
+    run        TEXT    NOT NULL DEFAULT 'command' CHECK (run IN ('command', 'service', 'stopped')),
+    stop_reason TEXT
 ) WITHOUT ROWID;
+CREATE INDEX letters_of_service ON letters (id) WHERE run = 'service';
 
 -- The images of a letter, by the names that its Markdown has for them. `content` is the file in Base64.
 CREATE TABLE letter_images (

@@ -30,7 +30,7 @@ pub use contact::{DeliveryState, DueMessage, InboxEntry, InboxFilter, InboxQuery
 pub use desk::SignInLink;
 pub use health::Health;
 pub use letters::{
-    ClaimedRecipient, ConfirmationLease, LeasedConfirmation, LetterClaim, LetterOutcome, ListedRecipient, OptInCounts,
+    ClaimTerms, ClaimedRecipient, ConfirmationLease, LeasedConfirmation, LetterClaim, LetterOutcome, ListedRecipient, OptInCounts,
     Recipient, RecipientsPage, RecordedBounce, StartedLetter,
 };
 pub use outbox::{Backlog, DeliveryFailure, LeasedText, MailKind};

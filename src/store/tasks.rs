@@ -20,11 +20,16 @@ word_enum! {
         Backup = "backup",
         /// A link to sign in to the desk was mailed.
         SignInMail = "sign_in_mail",
+        /// A copy of a letter may be sent, by one of all senders.
+        LetterTurn = "letter_turn",
     }
 }
 
 /// How long nobody else begins a task that somebody has begun.
 const CLAIM_PERIOD: Duration = Duration::from_mins(10);
+
+/// A turn that is further ahead was taken with a wrong clock. The longest interval is a second.
+const MAX_TURN_WAIT: Duration = Duration::from_mins(1);
 
 /// A time that is far ahead was written with a wrong clock. One that is a little ahead was written by another instance.
 const TRY_CLAIM: &str = "INSERT INTO tasks (name, at) VALUES ($1, $2) \
@@ -44,6 +49,20 @@ impl Transaction {
     ) -> Result<bool, StoreFailure> {
         let values = values![task.as_str(), now, now.before(period), now.after(period)];
         Ok(self.run(TRY_CLAIM, values).await?.affected > 0)
+    }
+
+    /// Takes the one turn there is in each `interval`. Returns when the next one is if somebody else has taken it.
+    pub(in crate::store) async fn take_turn(
+        &mut self,
+        task: Task,
+        now: Timestamp,
+        interval: Duration,
+    ) -> Result<Option<Timestamp>, StoreFailure> {
+        let values = values![task.as_str(), now.after(interval), now, now.after(MAX_TURN_WAIT)];
+        if self.run(TRY_CLAIM, values).await?.affected > 0 {
+            return Ok(None);
+        }
+        Ok(self.run(SELECT, values![task.as_str()]).await?.column()?.pop())
     }
 
     /// As [`Store::record_task`]. Other transactions that record the same task wait for the end of this one.

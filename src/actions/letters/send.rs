@@ -9,6 +9,7 @@
 //!
 //! What the mail server rejects permanently is judged by [`Refusals`]: it may be the fault of the recipient, or ours.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::rejected_mailboxes::Refusals;
@@ -16,7 +17,7 @@ use crate::actions::failure::Failure;
 use crate::actions::random::{new_id, random_token};
 use crate::clock::Clock;
 use crate::config::InvalidSettings;
-use crate::domain::letters::{BounceTag, Letter, UNSUBSCRIBE_PATH};
+use crate::domain::letters::{BounceTag, Letter, LetterRun, UNSUBSCRIBE_PATH};
 use crate::domain::limits::MAX_CONSECUTIVE_REFUSALS;
 use crate::domain::mail::EmailAddress;
 use crate::domain::network::BaseUrl;
@@ -26,7 +27,7 @@ use crate::mail::{
     FailureCause, Mail, MailAddress, MailParts, Mailer, SendFailure, SmtpConnection, UnsupportedAddress,
 };
 use crate::site::{MailRecipient, MailTemplates, RenderedMail, SiteFailure};
-use crate::store::{ClaimedRecipient, LetterClaim, LetterOutcome, Recipient, Store};
+use crate::store::{ClaimTerms, ClaimedRecipient, LetterClaim, LetterOutcome, Recipient, Store};
 
 /// Delays after the first, second and third temporary rejection of a recipient.
 const DEFERRAL_DELAYS: [Duration; 3] = [Duration::from_secs(5), Duration::from_secs(30), Duration::from_mins(2)];
@@ -38,9 +39,11 @@ const LONG_DEFERRAL_DELAY: Duration = Duration::from_hours(24);
 pub struct LetterSender {
     pub store: Store,
     pub mailer: Mailer,
-    pub templates: MailTemplates,
+    pub templates: Arc<MailTemplates>,
     pub base_url: BaseUrl,
     pub letter: Letter,
+    /// As whom it sends, and how often.
+    pub terms: ClaimTerms,
     /// Whether the letter is to be read on the site as well.
     pub is_archived: bool,
     /// The makers, who get a mail if the mail server rejects every mailbox.
@@ -62,6 +65,10 @@ pub enum LetterStep {
     /// No recipient can be claimed now: the remaining ones are deferred until at least this time, or are being claimed by
     /// another sender.
     WaitUntil(Timestamp),
+    /// Another sender has this turn. The next one is at this time.
+    NotYet(Timestamp),
+    /// Somebody else may send the letter now, or nobody.
+    NotOurs(LetterRun),
     /// No recipient is left.
     Complete,
 }
@@ -100,7 +107,7 @@ impl LetterSender {
     pub fn new(
         store: Store,
         mailer: Mailer,
-        templates: MailTemplates,
+        templates: Arc<MailTemplates>,
         base_url: BaseUrl,
         letter: Letter,
         contact_to: MailAddress,
@@ -112,6 +119,7 @@ impl LetterSender {
             templates,
             base_url,
             letter,
+            terms: ClaimTerms { run: LetterRun::Command, interval: None },
             is_archived: false,
             contact_to,
             clock,
@@ -168,11 +176,13 @@ impl LetterSender {
             return Ok(LetterStep::ServerUnavailable(cause));
         }
         let new_tag = new_bounce_tag(&self.mailer)?;
-        let claim = self.store.claim_recipient(&self.letter.id, new_tag.as_ref(), claimed_at).await;
+        let claim = self.store.claim_recipient(&self.letter.id, new_tag.as_ref(), self.terms, claimed_at).await;
         let claimed = match claim.map_err(Failure::from)? {
             LetterClaim::Claimed(claimed) => claimed,
             LetterClaim::NotDueUntil(time) => return Ok(LetterStep::WaitUntil(time)),
             LetterClaim::NoneLeft => return Ok(LetterStep::Complete),
+            LetterClaim::NotYet(time) => return Ok(LetterStep::NotYet(time)),
+            LetterClaim::NotOurs(run) => return Ok(LetterStep::NotOurs(run)),
             LetterClaim::Skipped => return Ok(LetterStep::Finished),
         };
         let email = &claimed.recipient.email;

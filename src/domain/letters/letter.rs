@@ -147,6 +147,29 @@ fn read_images(
 }
 
 word_enum! {
+    /// Who may send a letter.
+    pub enum LetterRun {
+        /// Whoever runs `letter send`.
+        Command = "command",
+        /// Every instance of the service.
+        Service = "service",
+        /// Nobody, until somebody goes on with it.
+        Stopped = "stopped",
+    }
+}
+
+impl LetterRun {
+    /// Says why somebody else does not send it, without a full stop.
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Command => "A command sends this letter",
+            Self::Service => "The service sends this letter",
+            Self::Stopped => "This letter was stopped",
+        }
+    }
+}
+
+word_enum! {
     pub enum RecipientState {
         /// Not sent yet, or deferred by the mail server.
         Waiting = "waiting",

@@ -4,8 +4,10 @@
 //! `letter_months` for this month, and marks the recipient as `uncertain`. The mail is sent after the commit, so
 //! no recipient is claimed twice, even if the process is killed.
 
+use std::time::Duration;
+
 use super::recipients::CountChange;
-use crate::domain::letters::{BounceTag, RecipientState, UnsubscribeToken};
+use crate::domain::letters::{BounceTag, LetterRun, RecipientState, UnsubscribeToken};
 use crate::domain::limits;
 use crate::domain::mail::EmailAddress;
 use crate::domain::people::SuppressionReason;
@@ -13,6 +15,7 @@ use crate::domain::sha256::Sha256;
 use crate::domain::signups::opt_in_origin;
 use crate::domain::time::Timestamp;
 use crate::store::connection::{Statement, Store, StoreFailure, Transaction, values};
+use crate::store::tasks::Task;
 
 /// The result of claiming the next recipient.
 #[derive(Debug)]
@@ -25,6 +28,18 @@ pub enum LetterClaim {
     /// another sender.
     NotDueUntil(Timestamp),
     NoneLeft,
+    /// Another sender has this turn. The next one is at this time.
+    NotYet(Timestamp),
+    /// This sender may not send the letter any more.
+    NotOurs(LetterRun),
+}
+
+/// Who claims recipients, and how often.
+#[derive(Clone, Copy, Debug)]
+pub struct ClaimTerms {
+    pub run: LetterRun,
+    /// Between two copies, of all senders together. `None`: as soon as possible.
+    pub interval: Option<Duration>,
 }
 
 /// A person who gets the letter, and their current opt-in.
@@ -72,6 +87,8 @@ const SELECT_DUE: Statement = Statement {
                ORDER BY at LIMIT 1 FOR UPDATE SKIP LOCKED",
 };
 
+const SELECT_RUN: &str = "SELECT run FROM letters WHERE id = $1";
+
 const SELECT_NEXT: &str = "SELECT MIN(at) FROM letter_recipients WHERE letter = $1 AND state = 'waiting'";
 
 /// Locks the person until the commit, so that they cannot unsubscribe in between.
@@ -117,15 +134,25 @@ impl Store {
         &self,
         letter: &Sha256,
         new_tag: Option<&BounceTag>,
+        terms: ClaimTerms,
         now: Timestamp,
     ) -> Result<LetterClaim, StoreFailure> {
         let id = letter.hex();
         let mut tx = self.begin().await?;
+        let (run,): (String,) = tx.run(SELECT_RUN, values![&id]).await?.one()?;
+        if run != terms.run.as_str() {
+            return Ok(LetterClaim::NotOurs(LetterRun::parse(&run).unwrap_or(LetterRun::Stopped)));
+        }
         let due = tx.run(SELECT_DUE, values![&id, now]).await?;
         let Some((address, tries, tag)) = due.first::<(String, i64, Option<String>)>()? else {
             let (next,): (Option<Timestamp>,) = tx.run(SELECT_NEXT, values![&id]).await?.one()?;
             return Ok(next.map_or(LetterClaim::NoneLeft, LetterClaim::NotDueUntil));
         };
+        if let Some(interval) = terms.interval
+            && let Some(next) = tx.take_turn(Task::LetterTurn, now, interval).await?
+        {
+            return Ok(LetterClaim::NotYet(next));
+        }
         // Kept from an earlier attempt, so that a returned mail is recognized whichever attempt it is about.
         let tag = tag.as_deref().and_then(BounceTag::parse).or_else(|| new_tag.cloned());
         let opted_in = tx.run(SELECT_OPTED_IN, values![&address]).await?.first()?;

@@ -8,12 +8,13 @@ mod confirmations;
 mod forecast;
 mod recipient_list;
 mod recipients;
+mod runs;
 mod stored_letter;
 mod suppressions;
 mod unsubscribe;
 
 pub use bounces::RecordedBounce;
-pub use claims::{ClaimedRecipient, LetterClaim, LetterOutcome, Recipient};
+pub use claims::{ClaimTerms, ClaimedRecipient, LetterClaim, LetterOutcome, Recipient};
 pub use confirmation_mails::{ConfirmationLease, LeasedConfirmation};
 pub use confirmations::OptInCounts;
 pub(in crate::store) use confirmations::{INSERT_CONSENTS, consent_row, wordings_batch};

@@ -4,9 +4,9 @@
 //! takes does not depend on their number, and recorded in short transactions. The row of a letter counts them by state, in the
 //! transactions that change a state, so that nobody has to count them anew.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use crate::domain::letters::{LetterCounts, RecipientState, UnsubscribeToken};
+use crate::domain::letters::{LetterCounts, LetterRun, RecipientState, UnsubscribeToken};
 use crate::domain::limits::MAX_ROWS_PER_STEP;
 use crate::domain::mail::EmailAddress;
 use crate::domain::people::AddressHashKey;
@@ -28,6 +28,16 @@ pub struct StartedLetter {
     pub counts: LetterCounts,
     /// Whether everybody can read it on the site.
     pub archived: bool,
+    /// Who may send it.
+    #[serde(serialize_with = "word")]
+    pub run: LetterRun,
+    /// Why nobody may, unless somebody stopped it.
+    pub stop_reason: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn word<S: Serializer>(run: &LetterRun, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(run.as_str())
 }
 
 const START: &str = "UPDATE letters SET started_at = $2, archived = $3 WHERE id = $1 AND started_at IS NULL";
@@ -48,7 +58,7 @@ const ORDER_PERIOD: i64 = 3_600_000;
 const ANALYZE: Statement = Statement { sqlite: "SELECT 1", postgres: "ANALYZE letter_recipients" };
 
 /// A new run of the command retries deferred recipients at once.
-const END_DEFERRALS: &str = "UPDATE letter_recipients SET at = $2, tries = 0 WHERE letter = $1 AND address IN \
+pub(super) const END_DEFERRALS: &str = "UPDATE letter_recipients SET at = $2, tries = 0 WHERE letter = $1 AND address IN \
      (SELECT address FROM letter_recipients WHERE letter = $1 AND state = 'waiting' AND at > $2 LIMIT $3)";
 
 const ADD_TO_COUNTS: &str = "UPDATE letters SET waiting = waiting + $2, uncertain = uncertain + $3, sent = sent + $4, \
@@ -57,7 +67,8 @@ const ADD_TO_COUNTS: &str = "UPDATE letters SET waiting = waiting + $2, uncertai
 macro_rules! select_letters {
     ($rest:literal) => {
         concat!(
-            "SELECT id, subject, started_at, waiting, uncertain, sent, refused, skipped, bounced, archived FROM letters \
+            "SELECT id, subject, started_at, waiting, uncertain, sent, refused, skipped, bounced, archived, run, stop_reason \
+             FROM letters \
              WHERE started_at IS NOT NULL ",
             $rest
         )
@@ -82,17 +93,20 @@ from_row_struct! {
         skipped: i64,
         bounced: i64,
         archived: i64,
+        run: String,
+        stop_reason: Option<String>,
     }
 }
 
 impl From<LetterRow> for StartedLetter {
     fn from(row: LetterRow) -> Self {
-        let LetterRow { id, subject, started_at, waiting, uncertain, sent, refused, skipped, bounced, archived } = row;
+        let LetterRow { id, subject, started_at, waiting, uncertain, sent, refused, skipped, bounced, .. } = row;
         let [sent, waiting, uncertain, refused, skipped, bounced] =
             [sent, waiting, uncertain, refused, skipped, bounced].map(count);
         let recipients = sent + waiting + uncertain + refused + skipped;
         let counts = LetterCounts { recipients, sent, waiting, uncertain, refused, skipped, bounced };
-        Self { id, subject, started_at, counts, archived: archived != 0 }
+        let run = LetterRun::parse(&row.run).unwrap_or(LetterRun::Stopped);
+        Self { id, subject, started_at, counts, archived: row.archived != 0, run, stop_reason: row.stop_reason }
     }
 }
 
@@ -174,7 +188,7 @@ impl Store {
 
     /// Starts a letter whose recipients are recorded, in the archive or not. If it was started before, deferred ones become due.
     pub async fn start_letter(&self, letter: &Sha256, archived: bool, at: Timestamp) -> Result<(), StoreFailure> {
-        let (id, mut steps) = (letter.hex(), self.steps());
+        let id = letter.hex();
         let mut tx = self.begin().await?;
         let is_started = tx.run(START, values![&id, at, archived]).await?.affected > 0;
         if is_started && archived {
@@ -184,9 +198,7 @@ impl Store {
         if is_started {
             self.run(ANALYZE, &[]).await?;
         }
-        let values = values![&id, at, MAX_ROWS_PER_STEP];
-        while steps.should_repeat(self.run(END_DEFERRALS, values).await.map(|rows| rows.affected)).await? {}
-        Ok(())
+        self.end_deferrals(letter, at).await
     }
 
     /// Returns a letter, if it has been started.

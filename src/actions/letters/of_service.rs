@@ -1,0 +1,90 @@
+//! Sends the letters whose sending was begun at the desk: on every instance, and again after a restart, until they are complete or
+//! somebody stops them.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::run::{LetterEnd, LetterEvent, run_letter};
+use super::send::{LetterFailure, LetterSender};
+use crate::actions::failure::Failure;
+use crate::clock::Clock;
+use crate::domain::letters::LetterRun;
+use crate::domain::network::BaseUrl;
+use crate::domain::sha256::Sha256;
+use crate::domain::time::Timestamp;
+use crate::mail::{MailAddress, Mailer};
+use crate::site::CurrentMailTemplates;
+use crate::store::{ClaimTerms, Store};
+
+/// What letters are sent with.
+#[derive(Clone, Debug)]
+pub struct LettersOfService {
+    pub store: Store,
+    pub mailer: Mailer,
+    pub templates: CurrentMailTemplates,
+    pub base_url: BaseUrl,
+    pub contact_to: MailAddress,
+    /// Between two copies, of all senders together.
+    pub interval: Duration,
+    pub letters_archive: bool,
+    pub clock: Clock,
+}
+
+/// What is left to do after a step.
+#[derive(Debug, PartialEq, Eq)]
+pub enum LettersStep {
+    /// A letter is finished, or somebody else sends it now, or nobody.
+    Done,
+    /// The mail server deferred what is left of a letter until this time.
+    WaitUntil(Timestamp),
+    /// There is no letter to send.
+    Idle,
+}
+
+impl LettersOfService {
+    /// Sends one letter, as far as it can be sent now. A failure of the database is returned, and the letter is sent later; whatever
+    /// else fails stops it.
+    pub async fn step(&self, stop: &CancellationToken) -> Result<LettersStep, Failure> {
+        let Some(id) = self.store.letter_of_service().await? else { return Ok(LettersStep::Idle) };
+        let (to, reason) = match self.send(&id, stop).await {
+            Ok(()) => (LetterRun::Command, None),
+            Err(LetterEnd::Interrupted | LetterEnd::NotOurs(_)) => return Ok(LettersStep::Done),
+            Err(LetterEnd::Deferred(until)) => return Ok(LettersStep::WaitUntil(until)),
+            Err(LetterEnd::Failed(LetterFailure::Store(failure))) => return Err(failure),
+            Err(end) => (LetterRun::Stopped, Some(end.to_string())),
+        };
+        let letter = id.short(8);
+        match &reason {
+            None => tracing::info!(letter, "a letter is sent to everybody who gets it"),
+            Some(reason) => tracing::warn!(letter, reason, "a letter is stopped"),
+        }
+        self.store.change_letter_run(&id, LetterRun::Service, to, reason.as_deref()).await?;
+        Ok(LettersStep::Done)
+    }
+
+    async fn send(&self, id: &Sha256, stop: &CancellationToken) -> Result<(), LetterEnd> {
+        let Some(letter) = self.store.stored_letter(id).await.map_err(failed)? else { return Ok(()) };
+        let (store, mailer, base_url) = (self.store.clone(), self.mailer.clone(), self.base_url.clone());
+        let (contact_to, clock) = (self.contact_to.clone(), self.clock.clone());
+        let templates = self.templates.get();
+        let mut sender = LetterSender::new(store, mailer, templates, base_url, letter, contact_to, clock);
+        sender.terms = ClaimTerms { run: LetterRun::Service, interval: Some(self.interval) };
+        sender.is_archived = self.letters_archive;
+        match self.store.letter(id).await.map_err(failed)? {
+            // Those whom the mail server deferred go on waiting.
+            Some(started) => sender.is_archived = started.archived,
+            None => sender.start().await?,
+        }
+        let warn = |event: LetterEvent<'_>| {
+            if let LetterEvent::Unavailable(reason, pause) = event {
+                tracing::warn!(reason, seconds = pause.as_secs(), "the mail server is unavailable for a letter; trying again");
+            }
+        };
+        run_letter(&mut sender, stop, warn).await
+    }
+}
+
+fn failed(failure: crate::store::StoreFailure) -> LetterEnd {
+    LetterEnd::Failed(Failure::from(failure).into())
+}
