@@ -7,12 +7,13 @@ use http::request::Parts;
 use serde_json::Value;
 
 use super::failure::DeskFailure;
-use crate::actions::{find_session, record_change};
+use crate::actions::find_session;
 use crate::domain::desk::{Actor, Change, Session};
 use crate::domain::time::Timestamp;
 use crate::store::Store;
 use crate::web::app::App;
 use crate::web::desk::access::{Cookie, Place};
+use crate::web::desk::activity::record;
 use crate::web::shell::{self, Frame};
 use crate::web::tokens::look_up;
 
@@ -40,12 +41,9 @@ impl Visit<'_> {
         Frame { current, session, is_of_desk: true, done: self.done, ..Frame::default() }
     }
 
-    /// Records what was just done. A failure is logged: what was done stays done.
+    /// Records what was just done.
     pub async fn record(&self, change: Change) {
-        let by = Actor::Session(self.session.name.clone());
-        if let Err(failure) = record_change(self.store(), &by, &change, self.now).await {
-            tracing::warn!(%failure, "a change at the desk was not recorded");
-        }
+        record(self.app, &Actor::Session(self.session.name.clone()), &change).await;
     }
 }
 
