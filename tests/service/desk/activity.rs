@@ -11,7 +11,8 @@ use serde_json::json;
 
 use super::{open, put, run, send, token};
 use crate::harness::{
-    Answer, Database, MailServer, Service, disk_image, each_migrated_database, on_each_database, on_each_database_with,
+    Answer, Database, MailServer, MakerBrowser, Service, disk_image, each_migrated_database, on_each_database,
+    on_each_database_with,
 };
 
 /// Commands that have no database, or start what has one.
@@ -287,6 +288,7 @@ async fn what_is_done_stays_done_if_it_cannot_be_recorded() {
         assert!(code == 0 && said.contains("The desk does not list this under Activity: "), "{said}");
         assert_eq!(service.database.count("suppressions").await, 1);
         assert_eq!(put(service, &token, "1.4.0", &disk_image(20_000, 1)).await.status, 201);
+        assert_eq!(MakerBrowser::signed_in(service).await.get("/desk").await.status, 200);
     })
     .await;
 }
