@@ -106,7 +106,7 @@ pub(super) async fn message(visit: &Visit<'_>, id: &str) -> Result<Response, Des
         "reference": reference(received.id),
         "name": contact.name().map(sanitize_line),
         "email": sanitize_line(contact.email.as_typed()),
-        "person": person.map(|key| format!("{}/{key}", PEOPLE)),
+        "person": person.map(|key| format!("{PEOPLE}/{key}")),
         "text": sanitize(contact.text.as_str().trim()),
         "answer": received.answer_link(),
         "at": received.at.rfc3339(),

@@ -136,7 +136,7 @@ async fn show(visit: &Visit<'_>, email: &EmailAddress) -> Result<Response, DeskF
     let history = record.as_ref().map(person_history).unwrap_or_default().into_iter();
     let messages = record.iter().flat_map(|record| &record.messages).map(|entry| {
         let id = entry.received.id;
-        json!({ "path": format!("{}/{id}", INBOX), "reference": reference(id) })
+        json!({ "path": format!("{INBOX}/{id}"), "reference": reference(id) })
     });
     let shown = json!({
         "title": "Person",
