@@ -115,6 +115,7 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
                 "dashboard::*",
                 "desk",
                 "desk::access",
+                "desk::activity",
                 "desk::api",
                 "desk::api::parameters",
                 "desk::api::releases",

@@ -82,16 +82,16 @@ pub enum RetryFailure {
     Store(#[from] StoreFailure),
 }
 
-/// Makes a message due that is waiting or has failed, and all others of the same mail if that may have arrived. Returns what will
-/// happen, as a sentence.
-pub async fn retry_message(store: &Store, entry: &InboxEntry, now: Timestamp) -> Result<String, RetryFailure> {
+/// Makes a message due that is waiting or has failed, and all others of the same mail if that may have arrived. Returns how
+/// many: one at least.
+pub async fn retry_message(store: &Store, entry: &InboxEntry, now: Timestamp) -> Result<u64, RetryFailure> {
     let id = entry.received.id;
     if entry.state == DeliveryState::Sent {
         return Err(RetryFailure::AlreadyMailed { reference: reference(id), date: entry.state_at.date() });
     }
     match store.retry_message(id, now).await? {
         0 => Err(RetryFailure::BeingMailed),
-        retried => Ok(retried_in_words(retried)),
+        retried => Ok(retried),
     }
 }
 

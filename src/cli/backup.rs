@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use indicatif::ProgressBar;
 
+use super::activity::record;
 use super::failure::{Failure, OrFail};
 use super::run::{Access, block_on, check_owner, open_store, with_store};
 use super::terminal::{eprint_line, exit_on_interrupt, print_line, progress_style, sanitize_line};
@@ -14,6 +15,7 @@ use crate::actions::{
 };
 use crate::clock::Clock;
 use crate::config::{ImagePlace, InvalidSettings, Settings};
+use crate::domain::desk::Change;
 use crate::store::{CopyFailure, CopyOutcome, Database, SourceWrites, Store, TableSummary, Task};
 
 /// How often the progress bar redraws, even without progress.
@@ -81,7 +83,11 @@ pub(super) fn run_restore(settings: &Settings, folder: &Path, unverified: bool) 
         let (bar, progress) = progress_bar();
         let restored = restore(folder, unverified, &database, &images, progress).await;
         bar.finish_and_clear();
-        let Restored { tables, images, missing } = restored.map_err(Failure::new)?;
+        let Restored { tables, images, missing, is_new } = restored.map_err(Failure::new)?;
+        if is_new && let Ok(store) = Store::open(&database) {
+            record(&store, Change::RestoredBackup).await;
+            store.close().await;
+        }
         print_contents(&tables, &images);
         if !missing.is_empty() {
             let missing = join_images(&missing);
@@ -159,6 +165,9 @@ pub(super) fn run_move(settings: &Settings, to: &str) -> Result<(), Failure> {
             && let Some(last_backup) = source.last_time(Task::Backup).await?
         {
             target.record_task(Task::Backup, last_backup).await?;
+        }
+        if matches!(copied, Ok(CopyOutcome::Copied(_))) {
+            record(&target, Change::MovedData).await;
         }
         source.close().await;
         target.close().await;

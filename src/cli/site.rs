@@ -4,11 +4,13 @@ use std::path::Path;
 
 use clap::Subcommand;
 
+use super::activity::record;
 use super::failure::Failure;
 use super::run::{Access, block_on, open_store_of_any_app};
 use super::terminal::print_line;
 use crate::clock::Clock;
 use crate::config::Settings;
+use crate::domain::desk::Change;
 use crate::domain::time::Day;
 use crate::site::{AppName, Content, SiteFacts, built_in_names, copy_built_in, write_starter};
 
@@ -65,6 +67,9 @@ fn rename(settings: &Settings) -> Result<(), Failure> {
         let store = open_store_of_any_app(settings, Access::Write).await?;
         let before = store.app_name().await?;
         store.rename_app(&name).await?;
+        if before.as_ref() != Some(&name) {
+            record(&store, Change::NamedApp(name.clone())).await;
+        }
         store.close().await;
         print_line(&match before {
             Some(before) if before != name => format!("The database belonged to {before}, and belongs to {name} now."),

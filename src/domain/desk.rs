@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::letters::RandomToken;
 use super::parse::word_enum;
+use super::releases::Version;
 use super::sha256::Sha256;
 use super::text::quantity;
 use super::time::Timestamp;
@@ -108,6 +109,27 @@ pub enum Change {
     SuppressedPerson,
     UnsuppressedPerson,
     ErasedPerson,
+    ImportedPeople {
+        added: u64,
+        suppressed: u64,
+    },
+    PurgedSignups(u64),
+    /// Recipients whose letters came back.
+    SuppressedRecipients(u64),
+    PublishedRelease(Version),
+    EditedRelease(Version),
+    WithdrewRelease(Version),
+    RestoredRelease(Version),
+    /// Letters, by their subject.
+    StartedLetter(String),
+    ContinuedLetter(String),
+    ArchivedLetter(String),
+    UnarchivedLetter(String),
+    NamedApp(String),
+    /// In the database that it was restored to.
+    RestoredBackup,
+    /// In the database that the data was moved to.
+    MovedData,
 }
 
 impl fmt::Display for Change {
@@ -128,6 +150,29 @@ impl fmt::Display for Change {
             Self::SuppressedPerson => f.write_str("suppressed a person"),
             Self::UnsuppressedPerson => f.write_str("allowed mail to a person again"),
             Self::ErasedPerson => f.write_str("erased a person"),
+            Self::ImportedPeople { added, suppressed } => {
+                write!(f, "imported {}", quantity(*added, "person", "people"))?;
+                match suppressed {
+                    0 => Ok(()),
+                    number => write!(f, " and {}", quantity(*number, "suppression", "suppressions")),
+                }
+            }
+            Self::PurgedSignups(number) => write!(f, "removed {}", quantity(*number, "signup", "signups")),
+            Self::SuppressedRecipients(number) => {
+                let recipients = quantity(*number, "recipient whose letter", "recipients whose letters");
+                write!(f, "suppressed {recipients} came back")
+            }
+            Self::PublishedRelease(version) => write!(f, "published release {version}"),
+            Self::EditedRelease(version) => write!(f, "edited release {version}"),
+            Self::WithdrewRelease(version) => write!(f, "withdrew release {version}"),
+            Self::RestoredRelease(version) => write!(f, "put release {version} back"),
+            Self::StartedLetter(subject) => write!(f, "started to send the letter “{subject}”"),
+            Self::ContinuedLetter(subject) => write!(f, "went on sending the letter “{subject}”"),
+            Self::ArchivedLetter(subject) => write!(f, "put the letter “{subject}” into the archive"),
+            Self::UnarchivedLetter(subject) => write!(f, "took the letter “{subject}” out of the archive"),
+            Self::NamedApp(name) => write!(f, "recorded {name} as the name of the app"),
+            Self::RestoredBackup => f.write_str("restored a backup"),
+            Self::MovedData => f.write_str("moved the data to this database"),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The desk: tokens, where they lead, and what they change over HTTP.
 
+mod activity;
 mod bucket;
 mod documented;
 mod inbox;

@@ -20,6 +20,8 @@ pub struct Restored {
     pub images: Vec<String>,
     /// Published images that were not restored, and why.
     pub missing: Vec<(String, String)>,
+    /// Whether the database was empty, and not restored before.
+    pub is_new: bool,
 }
 
 /// Why nothing was restored, as a sentence.
@@ -77,7 +79,9 @@ pub async fn restore(
     }
     source.close().await;
     database.close().await;
-    let (tables, releases) = restored?;
+    let (copied_rows, releases) = restored?;
+    let is_new = matches!(copied_rows, CopyOutcome::Copied(_));
+    let (CopyOutcome::Copied(tables) | CopyOutcome::AlreadyPresent(tables)) = copied_rows;
 
     let mut copied = CopiedImages::of(&releases);
     let own: Vec<_> = releases.iter().filter(|release| release.external_url.is_none()).collect();
@@ -90,7 +94,7 @@ pub async fn restore(
         }
     }
     let CopiedImages { images, missing } = copied;
-    Ok(Restored { tables, images, missing })
+    Ok(Restored { tables, images, missing, is_new })
 }
 
 /// Uploads an image of the backup, if the bucket lacks it. A backup of a service with a bucket has no images, and the
@@ -179,7 +183,7 @@ async fn restore_database(
     target: &Database,
     target_images: &ImageStore,
     progress: impl FnMut(&'static str, u64, u64),
-) -> Result<(Vec<TableSummary>, Releases), RestoreFailure> {
+) -> Result<(CopyOutcome, Releases), RestoreFailure> {
     let releases = source.releases().await?;
     if let ImageStore::Folder(folder) = target_images {
         for release in releases.iter() {
@@ -194,7 +198,7 @@ async fn restore_database(
         }
     }
     match source.copy_to(database, SourceWrites::Allowed, progress).await {
-        Ok(CopyOutcome::Copied(tables) | CopyOutcome::AlreadyPresent(tables)) => Ok((tables, releases)),
+        Ok(copied) => Ok((copied, releases)),
         Err(CopyFailure::NotEmpty | CopyFailure::Diverged(_)) => Err(RestoreFailure(format!(
             "the database ({target}) is not empty. Set `database_url` or `data_dir` to an empty database."
         ))),

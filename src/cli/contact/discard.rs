@@ -4,9 +4,11 @@ use clap::Args;
 
 use super::message::{find_all, id_or_dash, line};
 use crate::actions::{Discarded, discard_messages};
+use crate::cli::activity::record;
 use crate::cli::failure::{Failure, OrFail};
 use crate::cli::terminal::{confirm, eprint_line, terminal_width};
 use crate::clock::Clock;
+use crate::domain::desk::Change;
 use crate::domain::text::quantity;
 use crate::store::{DeliveryState, InboxEntry, Store};
 
@@ -63,6 +65,9 @@ impl DiscardArguments {
                 "Perhaps not all messages were deleted: {failure}. `porchlight inbox list` lists those that are left."
             )
         })?;
+        if deleted > 0 {
+            record(store, Change::DiscardedMessages(deleted)).await;
+        }
         let discarded = Discarded { deleted, stayed: stayed + being_mailed.len() as u64 };
         if discarded.stayed > 0 {
             return Err(Failure::new(discarded.in_words()));

@@ -8,12 +8,14 @@ use clap::{ArgGroup, Args, Subcommand};
 use uuid::Uuid;
 
 use crate::actions::{delivery_in_words, message_json, retried_in_words, retry_message};
+use crate::cli::activity::record;
 use crate::cli::failure::{Failure, OrFail};
 use crate::cli::run::{Access, with_store};
 use crate::cli::terminal::{ListPrinter, eprint_line, print_record, sanitize_line, terminal_width};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::contact::reference;
+use crate::domain::desk::Change;
 use crate::domain::paging::PageStart;
 use crate::domain::text::quantity;
 use crate::domain::time::Timestamp;
@@ -159,22 +161,27 @@ async fn show(store: &Store, id: &str, as_json: bool) -> Result<(), Failure> {
 async fn answered(store: &Store, ids: &[String], undo: bool) -> Result<(), Failure> {
     let found: Vec<_> = find_all(store, ids).await?.iter().map(|entry| entry.received.id).collect();
     store.mark_answered(&found, (!undo).then(|| Clock::System.now())).await?;
-    let messages = quantity(found.len() as u64, "message is", "messages are");
+    let number = found.len() as u64;
+    record(store, if undo { Change::MarkedUnanswered(number) } else { Change::MarkedAnswered(number) }).await;
+    let messages = quantity(number, "message is", "messages are");
     eprint_line(&format!("{messages} marked as {}.", if undo { "not answered" } else { "answered" }));
     Ok(())
 }
 
 async fn retry(store: &Store, settings: &Settings, id: Option<&str>) -> Result<(), Failure> {
     let now = Clock::System.now();
-    eprint_line(&match id {
+    let retried = match id {
         Some(id) => retry_message(store, &find(store, id).await?, now).await?,
-        None => match store.retry_all_messages(now).await.or_fail(|failure| {
+        None => store.retry_all_messages(now).await.or_fail(|failure| {
             format!("Perhaps not all messages will be retried now: {failure}. Run the same command again.")
-        })? {
-            0 => "No messages are waiting.".to_owned(),
-            retried => retried_in_words(retried),
-        },
-    });
+        })?,
+    };
+    if retried == 0 {
+        eprint_line("No messages are waiting.");
+    } else {
+        record(store, Change::RetriedMessages(retried)).await;
+        eprint_line(&retried_in_words(retried));
+    }
     if settings.mail.is_none() {
         eprint_line("`smtp_url` is not set here. The service needs it to mail messages.");
     }

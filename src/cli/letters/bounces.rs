@@ -12,11 +12,13 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::actions::{self, BounceOutcome};
+use crate::cli::activity::record;
 use crate::cli::failure::{Failure, OrFail};
 use crate::cli::run::{Access, block_on, open_store};
 use crate::cli::terminal::{eprint_line, print_json};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
+use crate::domain::desk::Change;
 use crate::domain::limits::MAX_RETURNED_MAIL_BYTES;
 use crate::domain::text::quantity;
 use crate::mail::ReturnedMail;
@@ -107,6 +109,10 @@ impl BounceArguments {
                 break;
             }
         }
+        let suppressed = summary.count("suppressed");
+        if suppressed > 0 {
+            record(&store, Change::SuppressedRecipients(suppressed)).await;
+        }
         store.close().await;
         result.map_err(|failure| failure.with_exit_code(POSTPONED))
     }
@@ -182,10 +188,13 @@ impl Summary {
         eprint_line(&format!("{name}: {text}."));
     }
 
+    fn count(&self, result: &str) -> u64 {
+        self.mails.iter().filter(|mail| mail["result"] == result).count() as u64
+    }
+
     fn print(&self, as_json: bool) {
         let Self { unhandled, mails } = self;
-        let count = |result| mails.iter().filter(|mail| mail["result"] == result).count();
-        let (suppressed, counted, unchanged) = (count("suppressed"), count("counted"), count("unchanged"));
+        let [suppressed, counted, unchanged] = ["suppressed", "counted", "unchanged"].map(|result| self.count(result));
         if as_json {
             print_json(&json!({
                 "suppressed": suppressed, "counted": counted, "unchanged": unchanged, "unhandled": unhandled, "mails": mails,

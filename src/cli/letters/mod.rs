@@ -12,12 +12,14 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use serde_json::json;
 
+use super::activity::record;
 use super::failure::Failure;
 use super::run::{Access, block_on, open_store, with_store};
 use super::terminal::{ListPrinter, confirm, eprint_line, format_row, print_record, sanitize_line, terminal_width};
 use crate::actions::{LetterSender, opt_in_sentences};
 use crate::clock::Clock;
 use crate::config::Settings;
+use crate::domain::desk::Change;
 use crate::domain::letters::{Letter, LetterCounts, LetterForecast, LetterReference, letter_path};
 use crate::domain::mail::EmailAddress;
 use crate::domain::sha256::Sha256;
@@ -163,6 +165,11 @@ async fn send(settings: &Settings, file: Option<&Path>, yes: bool) -> Result<(),
     }
     let remaining = started.as_ref().map_or(forecast.recipients + forecast.others(), |letter| letter.counts.waiting);
     sender.start().await.map_err(|failure| stopped(&failure.to_string(), started.as_ref()))?;
+    // If nobody gets it any more, sending only notes that.
+    if forecast.recipients > 0 {
+        let change = if started.is_some() { Change::ContinuedLetter } else { Change::StartedLetter };
+        record(&store, change(sender.letter.subject.clone())).await;
+    }
     let result = SendLoop::new(settings.letter_rate, remaining)?.run(&mut sender).await;
     sender.close().await;
     if result.is_err() {

@@ -8,13 +8,15 @@ use tokio::time::Instant;
 use super::csv_file::{Problems, Rows, unreadable};
 use super::list::BATCH_SIZE;
 use crate::actions::import_people;
+use crate::cli::activity::record;
 use crate::cli::failure::{Failure, OrFail};
 use crate::cli::terminal::{confirm, eprint_line, exit_on_interrupt};
 use crate::clock::Clock;
+use crate::domain::desk::Change;
 use crate::domain::people::Person;
 use crate::domain::text::{plural_form, quantity};
 use crate::domain::time::Timestamp;
-use crate::store::Store;
+use crate::store::{Imported, Store};
 
 pub(super) const IMPORT_EXAMPLES: &str = "\
 Examples:
@@ -161,11 +163,24 @@ pub(super) async fn import(store: &Store, arguments: ImportArguments) -> Result<
     } else {
         format!("Interrupted. Run the command again. {IMPORT_AGAIN}")
     })?;
-    import_rows(store, &mut rows, all_or_nothing, now).await
+    let mut imported = Imported::default();
+    let result = import_rows(store, &mut rows, &mut imported, all_or_nothing, now).await;
+    let Imported { added, suppressed } = imported;
+    // What was imported before a failure stays.
+    if added + suppressed > 0 {
+        record(store, Change::ImportedPeople { added, suppressed }).await;
+    }
+    result
 }
 
-async fn import_rows(store: &Store, rows: &mut Rows, all_or_nothing: bool, now: Timestamp) -> Result<(), Failure> {
-    let (mut summary, mut added, mut suppressed) = (Summary::default(), 0, 0);
+async fn import_rows(
+    store: &Store,
+    rows: &mut Rows,
+    total: &mut Imported,
+    all_or_nothing: bool,
+    now: Timestamp,
+) -> Result<(), Failure> {
+    let mut summary = Summary::default();
     let (mut batch, mut downloads, mut ended) = (Vec::new(), 0, false);
     while !ended {
         match rows.next_row()? {
@@ -185,9 +200,11 @@ async fn import_rows(store: &Store, rows: &mut Rows, all_or_nothing: bool, now: 
         if is_complete {
             let started = Instant::now();
             let imported = import_people(store, &batch, now).await.or_fail(|failure| {
+                let added = total.added;
                 format!("The import stopped after {added} people: {failure}. Run the command again. {IMPORT_AGAIN}")
             })?;
-            (added, suppressed) = (added + imported.added, suppressed + imported.suppressed);
+            total.added += imported.added;
+            total.suppressed += imported.suppressed;
             batch.clear();
             downloads = 0;
             if !ended {
@@ -204,6 +221,7 @@ async fn import_rows(store: &Store, rows: &mut Rows, all_or_nothing: bool, now: 
     if all_or_nothing && invalid > 0 {
         return Err(summary.refusal(", so"));
     }
+    let Imported { added, suppressed } = *total;
     let people = quantity(added, "person was", "people were");
     let mut done = format!("{people} added, {} already existed", summary.valid() - added);
     if suppressed > 0 {

@@ -13,11 +13,13 @@ use std::path::PathBuf;
 use clap::Subcommand;
 
 use crate::actions::{find_person, person_facts, person_history, person_json, suppress_person, unsuppress_person};
+use crate::cli::activity::record;
 use crate::cli::failure::{Failure, OrFail};
 use crate::cli::run::{Access, with_store};
 use crate::cli::terminal::{eprint_line, print_record};
 use crate::clock::Clock;
 use crate::config::Settings;
+use crate::domain::desk::Change;
 use crate::domain::mail::EmailAddress;
 use crate::store::Store;
 pub(super) use cells::escape_formula;
@@ -131,6 +133,7 @@ async fn show(settings: &Settings, store: &Store, email: &EmailAddress, as_json:
 async fn suppress(store: &Store, email: &EmailAddress) -> Result<(), Failure> {
     let result = suppress_person(store, email, Clock::System.now()).await;
     result.or_fail(|failure| format!("Nothing was changed: {failure}."))?;
+    record(store, Change::SuppressedPerson).await;
     let typed = email.as_typed();
     eprint_line(&format!("{typed} is suppressed. `porchlight people unsuppress {typed}` undoes this."));
     Ok(())
@@ -140,6 +143,7 @@ async fn unsuppress(store: &Store, email: &EmailAddress) -> Result<(), Failure> 
     let unsuppressed = unsuppress_person(store, email).await;
     let unsuppressed = unsuppressed.or_fail(|failure| format!("Nothing was changed: {failure}."))?;
     let outcome = unsuppressed.ok_or_else(|| Failure::new(format!("{} is not suppressed.", email.as_typed())))?;
+    record(store, Change::UnsuppressedPerson).await;
     eprint_line(&outcome);
     Ok(())
 }

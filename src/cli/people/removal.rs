@@ -6,9 +6,11 @@ use std::time::Duration;
 use clap::{ArgGroup, Args};
 
 use crate::actions::{ErasedPerson, LEFT_ELSEWHERE, erase_person, find_person};
+use crate::cli::activity::record;
 use crate::cli::failure::{Failure, OrFail};
 use crate::cli::terminal::{confirm, eprint_line, exit_on_interrupt};
 use crate::clock::Clock;
+use crate::domain::desk::Change;
 use crate::domain::mail::EmailAddress;
 use crate::domain::text::quantity;
 use crate::domain::time::Timestamp;
@@ -77,6 +79,7 @@ impl PurgeArguments {
         confirm(&format!("Remove {signups} for good?"), self.yes, "Nothing was removed.")?;
         exit_on_interrupt("Interrupted: some signups were removed. Run the command again for the rest.")?;
         let purged = store.purge_signups(&filter).await.or_fail(incomplete)?;
+        record(store, Change::PurgedSignups(purged.signups)).await;
         let signups = quantity(purged.signups, "signup", "signups");
         let people = quantity(purged.people, "person was", "people were");
         eprint_line(&format!(
@@ -89,6 +92,7 @@ impl PurgeArguments {
 pub(super) async fn erase(store: &Store, email: &EmailAddress, vacuum: bool, yes: bool) -> Result<(), Failure> {
     let typed = email.as_typed();
     let found = find_person(store, email).await;
+    let is_known = found.is_ok();
     if !vacuum {
         found?;
     }
@@ -102,6 +106,9 @@ pub(super) async fn erase(store: &Store, email: &EmailAddress, vacuum: bool, yes
     };
     confirm(&question, yes, "Nothing was erased.")?;
     let ErasedPerson { done, left } = erase_person(store, email, Clock::System.now()).await.or_fail(incomplete)?;
+    if is_known {
+        record(store, Change::ErasedPerson).await;
+    }
     for sentence in &done {
         eprint_line(sentence);
     }

@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::actions::{ChangeFailure, ImageStore, check_withdrawable, edit_release, restore_release, withdraw_release};
+use crate::cli::activity::record;
 use crate::cli::failure::{Failure, OrFail};
 use crate::cli::terminal::{confirm, eprint_line};
 use crate::clock::Clock;
 use crate::config::Settings;
+use crate::domain::desk::Change;
 use crate::domain::releases::{
     BuildNumber, Channel, MacosVersion, Notes, PublishRejection, Reason, ReleaseEdit, RolloutDays, Signature, Version,
 };
@@ -118,7 +120,7 @@ impl EditArguments {
             return Err(Failure::new(sentence).with_exit_code(2));
         }
         edit_release(store, &self.version, &edit, self.force, Clock::System.now()).await.map_err(failed)?;
-        tell(store, &self.version, "changed").await
+        tell(store, &self.version, "changed", Change::EditedRelease).await
     }
 }
 
@@ -132,17 +134,18 @@ pub(super) async fn withdraw(
     let question = format!("Withdraw {version}? It can no longer be downloaded, and its number cannot be used again.");
     confirm(&question, yes, "Nothing was withdrawn.")?;
     withdraw_release(store, &version, reason, Clock::System.now()).await.map_err(failed)?;
-    tell(store, &version, "withdrawn").await
+    tell(store, &version, "withdrawn", Change::WithdrewRelease).await
 }
 
 pub(super) async fn restore(settings: &Settings, store: &Store, version: Version, force: bool) -> Result<(), Failure> {
     let images = ImageStore::open(&settings.images, Clock::System)?;
     restore_release(store, &images, &version, force).await.map_err(failed)?;
-    tell(store, &version, "offered again").await
+    tell(store, &version, "offered again", Change::RestoredRelease).await
 }
 
-/// Says what was done, and which release the public gets now.
-async fn tell(store: &Store, version: &Version, done: &str) -> Result<(), Failure> {
+/// Records what was done and says it, and which release the public gets now.
+async fn tell(store: &Store, version: &Version, done: &str, change: fn(Version) -> Change) -> Result<(), Failure> {
+    record(store, change(version.clone())).await;
     eprint_line(&match store.releases().await?.newest() {
         Some(newest) => format!("{version} is {done}; the newest release is {}.", newest.version),
         None => format!("{version} is {done}; there is no release to download."),

@@ -10,6 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use self::change::{EditArguments, UpdateArguments, read_notes, refused};
+use super::activity::record;
 use super::backup::progress_bar;
 use super::failure::Failure;
 use super::run::{Access, with_store};
@@ -17,6 +18,7 @@ use super::terminal::eprint_line;
 use crate::actions::{ImageSource, ImageStore, ImageStream, NewRelease, PublishFailure, ReleaseStore, publish_release};
 use crate::clock::Clock;
 use crate::config::Settings;
+use crate::domain::desk::Change;
 use crate::domain::network::parse_web_url;
 use crate::domain::releases::{Channel, Reason, Release, Releases, Version};
 use crate::domain::sha256::Sha256;
@@ -170,6 +172,7 @@ impl PublishArguments {
         };
         bar.finish_and_clear();
         let release = published?;
+        record(store, Change::PublishedRelease(release.version.clone())).await;
         eprint_line(&outcome(&release, &store.releases().await?));
         eprint_line(&format!("  length   {} bytes", release.length));
         eprint_line(&format!("  SHA-256  {}", release.sha256.hex()));

@@ -248,7 +248,7 @@ async fn copy(
     if !target.is_empty(tables).await? {
         let in_target = target.summaries(tables, |done| progress("reading target", done, total)).await?;
         let in_source = source.summaries(tables, |done| progress("reading source", done, total)).await?;
-        return if in_source == in_target {
+        return if differing_tables(&in_source, &in_target).next().is_none() {
             Ok(CopyOutcome::AlreadyPresent(in_target))
         } else {
             Err(difference(&in_source, &in_target))
@@ -273,15 +273,21 @@ async fn copy(
     Ok(CopyOutcome::Copied(read))
 }
 
+/// The tables that differ since an earlier copy. That the makers copied the database is recorded in the target alone.
+fn differing_tables<'a>(
+    source: &'a [TableSummary],
+    target: &'a [TableSummary],
+) -> impl Iterator<Item = (&'a TableSummary, &'a TableSummary)> {
+    source.iter().zip(target).filter(|(source, target)| source != target && source.table != "activity")
+}
+
 /// Explains why the target is not a copy. Ids and secrets are random, so if any non-empty table is equal, the target was
 /// copied from this source earlier (`Diverged`); otherwise it is unrelated (`NotEmpty`).
 fn difference(source: &[TableSummary], target: &[TableSummary]) -> CopyFailure {
-    let pairs = || source.iter().zip(target);
-    if !pairs().any(|(source, target)| source.rows > 0 && source == target) {
+    if !source.iter().zip(target).any(|(source, target)| source.rows > 0 && source == target) {
         return CopyFailure::NotEmpty;
     }
-    let changed = pairs().filter(|(source, target)| source != target);
-    let described = changed.map(|(source, target)| {
+    let described = differing_tables(source, target).map(|(source, target)| {
         if source.rows == target.rows {
             format!("{}: changed rows", source.table)
         } else {

@@ -1,6 +1,7 @@
 //! The desk: what makers change over HTTP, with a token or in a browser, on the ops listener, and at `base_url` if `desk` says so.
 
 mod access;
+mod activity;
 mod api;
 mod pages;
 

@@ -162,7 +162,7 @@ async fn at_a_stop_an_upload_is_answered_and_nothing_is_left_of_it() {
         assert!(connection.read_to_end().await.starts_with("HTTP/1.1 201 "));
         program.signal(Signal::TERM);
         let (_, log) = program.end();
-        assert!(log.contains("token=ci version=1.1.0 change=published"), "{log}");
+        assert!(log.contains("token=ci change=\"published release 1.1.0\""), "{log}");
         assert!(log.contains("method=PUT route=/desk/releases/{version} status=201"), "{log}");
         assert!(!log.contains(&token["porchlight_".len()..]), "{log}");
     }

@@ -193,6 +193,16 @@ impl Database {
         everything
     }
 
+    /// The same without what `restore` or `move` recorded here, once.
+    pub async fn everything_copied(&self) -> BTreeMap<String, Vec<String>> {
+        let mut everything = self.everything().await;
+        let activity = everything.get_mut("activity").expect("a table");
+        let is_copy =
+            |row: &String| row.contains("restored a backup") || row.contains("moved the data to this database");
+        assert_eq!(activity.extract_if(.., |row| is_copy(row)).count(), 1, "{activity:?}");
+        everything
+    }
+
     /// Whether the monthly email is on for an address in its compared form.
     pub async fn has_updates_on(&self, address: &str) -> bool {
         self.number(&format!("SELECT COUNT(*) FROM people WHERE address = '{address}' AND opt_in IS NOT NULL")).await

@@ -16,10 +16,12 @@ use crate::actions::{
     ChangeFailure, ImageStream, NewRelease, ReleaseStore, Uploaded, edit_release, release_record, upload_release,
     withdraw_release,
 };
+use crate::domain::desk::{Actor, Change};
 use crate::domain::releases::{Notes, Reason, Release, ReleaseEdit, Releases, Version};
 use crate::domain::tokens::CredentialName;
 use crate::web::app::App;
 use crate::web::body::{self, BodyError};
+use crate::web::desk::activity::record;
 use crate::web::response::json_response;
 
 /// The body of the request is the disk image. It is not read before everything else is known to be right.
@@ -48,7 +50,7 @@ pub(super) async fn upload(
     };
     let (status, release) = match upload_release(&release_store, new_release, image, service.clock.now()).await? {
         Uploaded::New(release) => {
-            show_everywhere(app, by, &release.version, "published").await;
+            show_everywhere(app, by, Change::PublishedRelease(release.version.clone())).await;
             (StatusCode::CREATED, release)
         }
         Uploaded::Known(release) => (StatusCode::OK, release),
@@ -77,7 +79,7 @@ pub(super) async fn set_notes(
     let notes = Notes::parse(text).map_err(|why| invalid(&why.to_string()))?;
     let edit = ReleaseEdit { notes: Some(notes), ..ReleaseEdit::default() };
     edit_release(&service.store, version, &edit, false, service.clock.now()).await?;
-    show_everywhere(app, by, version, "described").await;
+    show_everywhere(app, by, Change::EditedRelease(version.clone())).await;
     show(app, version).await
 }
 
@@ -90,7 +92,7 @@ pub(super) async fn withdraw(
 ) -> Result<Response, DeskProblem> {
     let service = &app.service;
     match withdraw_release(&service.store, version, reason, service.clock.now()).await {
-        Ok(()) => show_everywhere(app, by, version, "withdrawn").await,
+        Ok(()) => show_everywhere(app, by, Change::WithdrewRelease(version.clone())).await,
         Err(ChangeFailure::AlreadyWithdrawn { .. }) => {}
         Err(failure) => return Err(failure.into()),
     }
@@ -116,9 +118,11 @@ fn respond(status: StatusCode, record: &Value) -> Response {
     json_response(status, format!("{record:#}\n"))
 }
 
-/// Shows a change here at once. The other instances look for changes twice a second, and so does this one if it fails now.
-async fn show_everywhere(app: &App, by: &CredentialName, version: &Version, change: &'static str) {
-    tracing::info!(token = by.as_str(), %version, change, "a release was changed over HTTP");
+/// Records a change and shows it here at once. The other instances look for changes twice a second, and so does this one if it
+/// fails now.
+async fn show_everywhere(app: &App, by: &CredentialName, change: Change) {
+    tracing::info!(token = by.as_str(), %change, "a release was changed over HTTP");
+    record(app, &Actor::Token(by.clone()), &change).await;
     let _ = app.service.catalog.refresh().await;
     app.read_again.notify_one();
 }

@@ -8,7 +8,7 @@ use super::confirm::Confirmation;
 use super::failure::DeskFailure;
 use super::form::Form;
 use super::pager::{link, pager, start};
-use super::visit::{Visit, see_other};
+use super::visit::{INBOX as PATH, PEOPLE, Visit, see_other};
 use crate::actions::{Discarded, delivery_in_words, discard_messages, inbox_page, retry_message};
 use crate::domain::contact::{MessageSearch, reference};
 use crate::domain::desk::Change;
@@ -16,8 +16,6 @@ use crate::domain::limits::DESK_PAGE_ROWS;
 use crate::domain::text::{excerpt, sanitize, sanitize_line};
 use crate::domain::time::Timestamp;
 use crate::store::{DeliveryState, InboxEntry, InboxFilter, InboxQuery};
-
-pub(super) const PATH: &str = "/desk/inbox";
 
 /// How much of a message its row shows: more than fits in a line.
 const ROW_CHARS: usize = 160;
@@ -108,7 +106,7 @@ pub(super) async fn message(visit: &Visit<'_>, id: &str) -> Result<Response, Des
         "reference": reference(received.id),
         "name": contact.name().map(sanitize_line),
         "email": sanitize_line(contact.email.as_typed()),
-        "person": person.map(|key| format!("{}/{key}", super::people::PATH)),
+        "person": person.map(|key| format!("{PEOPLE}/{key}")),
         "text": sanitize(contact.text.as_str().trim()),
         "answer": received.answer_link(),
         "at": received.at.rfc3339(),
@@ -140,9 +138,9 @@ pub(super) async fn mark_unanswered(visit: &Visit<'_>, id: &str) -> Result<Respo
 
 pub(super) async fn retry(visit: &Visit<'_>, id: &str) -> Result<Response, DeskFailure> {
     let entry = find(visit, id).await?;
-    retry_message(visit.database(), &entry, visit.now).await?;
+    let retried = retry_message(visit.database(), &entry, visit.now).await?;
     visit.app.service.writer.new_mail().notify_one();
-    visit.record(Change::RetriedMessages(1)).await;
+    visit.record(Change::RetriedMessages(retried)).await;
     Ok(see_other(&(path_of(&entry) + "?done=retried")))
 }
 

@@ -10,7 +10,7 @@ use super::confirm::Confirmation;
 use super::failure::DeskFailure;
 use super::form::Form;
 use super::pager::{link, pager, start};
-use super::visit::{Visit, see_other};
+use super::visit::{INBOX, PEOPLE as PATH, Visit, see_other};
 use crate::actions::{
     LEFT_ELSEWHERE, PeoplePage, PersonFailure, erase_person, find_person, people_page, person_facts, person_history,
     person_json, suppress_person, unsuppress_person,
@@ -23,8 +23,6 @@ use crate::domain::people::{PeopleQuery, PeopleSearch, Person, PersonKey, Person
 use crate::domain::statistics::PeopleTotals;
 use crate::domain::text::{quantity, sanitize_line};
 use crate::web::dashboard::format::grouped;
-
-pub(super) const PATH: &str = "/desk/people";
 
 /// The filters, and what the page calls them. `None` is everybody.
 const FILTERS: [(Option<PersonState>, &str); 7] = [
@@ -138,7 +136,7 @@ async fn show(visit: &Visit<'_>, email: &EmailAddress) -> Result<Response, DeskF
     let history = record.as_ref().map(person_history).unwrap_or_default().into_iter();
     let messages = record.iter().flat_map(|record| &record.messages).map(|entry| {
         let id = entry.received.id;
-        json!({ "path": format!("{}/{id}", super::inbox::PATH), "reference": reference(id) })
+        json!({ "path": format!("{INBOX}/{id}"), "reference": reference(id) })
     });
     let shown = json!({
         "title": "Person",

@@ -10,11 +10,12 @@ use serde_json::json;
 
 use super::failure::DeskFailure;
 use super::visit::{Visit, done, see_other};
-use crate::actions::{self, record_change, sign_in};
+use crate::actions::{self, sign_in};
 use crate::domain::desk::{Actor, Change, SignInToken};
 use crate::domain::tokens::CredentialName;
 use crate::web::app::App;
 use crate::web::desk::access::{Cookie, Place};
+use crate::web::desk::activity::record;
 use crate::web::refusal::{ClientLimit, Refusal};
 use crate::web::shell::{self, Frame};
 use crate::web::tokens::look_up;
@@ -59,7 +60,7 @@ pub(super) async fn use_link(app: &App, place: &Place, head: &Parts, token: &str
     };
     let Some((cookie, name)) = signed_in else { return Err(refuse(app).await) };
     tracing::info!(session = name.as_str(), "a maker signed in to the desk");
-    record_change(store, &Actor::Session(name), &Change::SignedIn, now).await?;
+    record(app, &Actor::Session(name), &Change::SignedIn).await;
     let cookies = [place.set(Cookie::Session, Some(&cookie)), place.set(Cookie::Browser, None)];
     Ok(with_cookies(see_other("/desk"), cookies))
 }

@@ -7,7 +7,7 @@ use http::request::Parts;
 use serde_json::Value;
 
 use super::failure::DeskFailure;
-use crate::actions::{find_session, record_change};
+use crate::actions::find_session;
 use crate::domain::desk::{Actor, Change, Session};
 use crate::domain::limits::MAX_COUNTED_MAILS;
 use crate::domain::time::Timestamp;
@@ -15,8 +15,13 @@ use crate::store::Store;
 use crate::web::app::App;
 use crate::web::dashboard::format::grouped;
 use crate::web::desk::access::{Cookie, Place};
+use crate::web::desk::activity::record;
 use crate::web::shell::{self, Frame};
 use crate::web::tokens::look_up;
+
+/// Pages that others lead to.
+pub(super) const INBOX: &str = "/desk/inbox";
+pub(super) const PEOPLE: &str = "/desk/people";
 
 pub(super) struct Visit<'a> {
     pub app: &'a App,
@@ -54,12 +59,9 @@ impl<'a> Visit<'a> {
         Frame { current, session, is_of_desk: true, unanswered, done: self.done, ..Frame::default() }
     }
 
-    /// Records what was just done. A failure is logged: what was done stays done.
+    /// Records what was just done.
     pub async fn record(&self, change: Change) {
-        let by = Actor::Session(self.session.name.clone());
-        if let Err(failure) = record_change(self.database(), &by, &change, self.now).await {
-            tracing::warn!(%failure, "a change at the desk was not recorded");
-        }
+        record(self.app, &Actor::Session(self.session.name.clone()), &change).await;
     }
 }
 
