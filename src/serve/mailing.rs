@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::background;
 use super::failure::ServeFailure;
 use super::task_supervisor::Supervisor;
-use crate::actions::{Alerts, ConfirmationTexts, OutboxSender, SendStep};
+use crate::actions::{Alerts, ConfirmationTexts, LetterSender, LettersOfService, LettersStep, OutboxSender, SendStep};
 use crate::config::{InvalidSettings, Settings};
 use crate::domain::time::Timestamp;
 use crate::mail::{MailAddress, Mailer};
@@ -43,14 +43,59 @@ pub(super) fn outbox_sender(settings: &Settings, app: &App) -> Result<Option<Out
     }))
 }
 
-/// Starts to send the outbox, and to look for what the makers are alerted to.
+/// Returns what sends letters that were begun at the desk, unless a setting is missing that every letter needs.
+pub(super) fn letters(settings: &Settings, app: &App) -> Result<Option<LettersOfService>, ServeFailure> {
+    let (Some(mail), Some(_)) = (&settings.mail, &settings.postal_address) else { return Ok(None) };
+    if LetterSender::check_base_url(&app.base_url).is_err() {
+        return Ok(None);
+    }
+    let contact_to = MailAddress::from_mailbox(&mail.contact_to);
+    Ok(Some(LettersOfService {
+        store: app.service.store.clone(),
+        mailer: Mailer::from_settings(mail)?,
+        templates: app.mail_templates.clone(),
+        base_url: app.base_url.clone(),
+        contact_to: contact_to.map_err(|why| InvalidSettings::new("contact_to", why))?,
+        interval: Duration::from_secs(1) / settings.letter_rate,
+        letters_archive: settings.letters_archive,
+        clock: app.service.clock.clone(),
+    }))
+}
+
+/// How often the database is asked for a letter to send.
+const LETTERS_INTERVAL: Duration = Duration::from_secs(1);
+/// Longest wait for recipients whom the mail server deferred. Somebody may stop the letter meanwhile, or begin another one.
+const MAX_LETTERS_WAIT: Duration = Duration::from_mins(1);
+
+/// Sends letters until shutdown starts, and finishes the current copy unless `abort` is cancelled.
+async fn send_letters(letters: LettersOfService, stop: CancellationToken, abort: CancellationToken) {
+    while !stop.is_cancelled() {
+        let Some(outcome) = abort.run_until_cancelled(Box::pin(letters.step(&stop))).await else { return };
+        let pause = match outcome {
+            Ok(LettersStep::Done) => continue,
+            Ok(LettersStep::Idle) => LETTERS_INTERVAL,
+            Ok(LettersStep::WaitUntil(time)) => letters.clock.now().until(time).clamp(MIN_IDLE, MAX_LETTERS_WAIT),
+            Err(failure) => {
+                tracing::warn!(%failure, "letters wait until the database is available");
+                FAILURE_DELAY
+            }
+        };
+        stop.run_until_cancelled(sleep(pause)).await;
+    }
+}
+
+/// Starts to send the outbox and letters, and to look for what the makers are alerted to.
 pub(super) fn spawn(
     supervisor: &Supervisor,
-    sender: OutboxSender,
+    (sender, letters): (OutboxSender, Option<LettersOfService>),
     alerts: Alerts,
     new_mail: &Arc<Notify>,
     abort: &CancellationToken,
 ) {
+    if let Some(letters) = letters {
+        let abort = abort.clone();
+        supervisor.spawn_restarting("letters", move |stop| send_letters(letters.clone(), stop, abort.clone()));
+    }
     let (sender, abort) = (Arc::new(sender), abort.clone());
     let [new, stored] = [Arc::clone(new_mail), Arc::clone(new_mail)];
     supervisor.spawn_restarting("alerts", move |stop| background::alert(alerts.clone(), Arc::clone(&new), stop));

@@ -143,7 +143,8 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     }
     follow_site(&supervisor, &app, settings.watches_site);
     if let Some(sender) = mailing::outbox_sender(&settings, &app)? {
-        mailing::spawn(&supervisor, sender, alerts(&settings, &app, name), &new_mail, &abort);
+        let letters = mailing::letters(&settings, &app)?;
+        mailing::spawn(&supervisor, (sender, letters), alerts(&settings, &app, name), &new_mail, &abort);
     }
     Ok(RunningService {
         address,

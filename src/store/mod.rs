@@ -30,8 +30,8 @@ pub use contact::{DeliveryState, DueMessage, InboxEntry, InboxFilter, InboxQuery
 pub use desk::SignInLink;
 pub use health::Health;
 pub use letters::{
-    ClaimTerms, ClaimedRecipient, ConfirmationLease, LeasedConfirmation, LetterClaim, LetterOutcome, ListedRecipient, OptInCounts,
-    Recipient, RecipientsPage, RecordedBounce, StartedLetter,
+    ClaimTerms, ClaimedRecipient, ConfirmationLease, LeasedConfirmation, LetterClaim, LetterOutcome, ListedRecipient,
+    OptInCounts, Recipient, RecipientsPage, RecordedBounce, StartedLetter,
 };
 pub use outbox::{Backlog, DeliveryFailure, LeasedText, MailKind};
 pub use people::{

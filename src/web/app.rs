@@ -69,7 +69,7 @@ impl AppState {
         let newest_image = &service.newest_image;
         let built = BuiltSite::new(content, &base_url, newest_image, &releases, &letters, &policies, None)?;
         log_notes(&built);
-        let mail_templates = MailTemplates::read(content, base_url.clone(), None)?;
+        let mail_templates = MailTemplates::read(content, base_url.clone(), settings.postal_address.as_deref())?;
         let metrics = Metrics::new();
         let hsts = hsts(&base_url, settings.hsts_subdomains);
         Ok(Arc::new(Self {
@@ -116,7 +116,8 @@ impl AppState {
         let Service { newest_image, catalog, letters, .. } = service;
         let (before, releases, letters) = (self.built(), catalog.cached(), letters.cached());
         let built = BuiltSite::new(content, base_url, newest_image, &releases, &letters, &policies, Some(&before))?;
-        self.mail_templates.replace(MailTemplates::read(content, base_url.clone(), None)?);
+        let postal_address = self.settings.postal_address.as_deref();
+        self.mail_templates.replace(MailTemplates::read(content, base_url.clone(), postal_address)?);
         log_notes(&built);
         log_sample_texts(&built);
         *self.built.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(built);

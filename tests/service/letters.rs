@@ -5,6 +5,7 @@ mod base_urls;
 mod bounces;
 mod contents;
 mod interrupted;
+mod of_service;
 mod opt_ins;
 mod recipients;
 mod refusals;
@@ -163,7 +164,7 @@ async fn a_letter_reaches_exactly_those_who_opted_in() {
             json!({
                 "id": fixture.status()["id"], "subject": "What is new in November", "started": fixture.status()["started"],
                 "recipients": 1, "sent": 1, "waiting": 0, "uncertain": 0, "refused": 0, "skipped": 0,
-                "bounced": 0, "archived": false,
+                "bounced": 0, "archived": false, "run": "command", "stop_reason": null,
             })
         );
 
@@ -312,7 +313,7 @@ async fn a_template_that_fails_is_noticed_before_anybody_is_claimed() {
         // It fails while the letter is sent.
         let mut sender = refusals::sender(fixture).await;
         let (content, base_url) = (Content::with_folder(site.path()).unwrap(), sender.base_url.clone());
-        sender.templates = MailTemplates::read(&content, base_url, Some("1 Lamp Street")).unwrap();
+        sender.templates = MailTemplates::read(&content, base_url, Some("1 Lamp Street")).unwrap().into();
         assert!(sender.step().await.is_err());
         assert_eq!((&fixture.status()["waiting"], &fixture.status()["uncertain"]), (&json!(1), &json!(0)));
         assert_eq!(fixture.service.database.count("letter_months").await, 0);

@@ -10,7 +10,7 @@ mod send;
 
 pub use bounces::{BounceOutcome, UnchangedReason, record_bounce};
 pub use links::{can_unsubscribe, confirm_opt_in, confirmation_link, decline_opt_in, unsubscribe};
-pub use of_service::{LettersOfService, LettersStep};
+pub use of_service::{LettersOfService, LettersStep, send_by_service, stop_letter};
 pub use opt_ins::opt_in_sentences;
 pub use run::{LetterEnd, LetterEvent, run_letter};
 pub use send::{LetterFailure, LetterSender, LetterStep, compose_copy, new_bounce_tag};

@@ -9,13 +9,13 @@ use super::run::{LetterEnd, LetterEvent, run_letter};
 use super::send::{LetterFailure, LetterSender};
 use crate::actions::failure::Failure;
 use crate::clock::Clock;
-use crate::domain::letters::LetterRun;
+use crate::domain::letters::{Letter, LetterRun};
 use crate::domain::network::BaseUrl;
 use crate::domain::sha256::Sha256;
 use crate::domain::time::Timestamp;
 use crate::mail::{MailAddress, Mailer};
 use crate::site::CurrentMailTemplates;
-use crate::store::{ClaimTerms, Store};
+use crate::store::{ClaimTerms, Store, StoreFailure};
 
 /// What letters are sent with.
 #[derive(Clone, Debug)]
@@ -78,13 +78,36 @@ impl LettersOfService {
         }
         let warn = |event: LetterEvent<'_>| {
             if let LetterEvent::Unavailable(reason, pause) = event {
-                tracing::warn!(reason, seconds = pause.as_secs(), "the mail server is unavailable for a letter; trying again");
+                tracing::warn!(
+                    reason,
+                    seconds = pause.as_secs(),
+                    "the mail server is unavailable for a letter; trying again"
+                );
             }
         };
         run_letter(&mut sender, stop, warn).await
     }
 }
 
-fn failed(failure: crate::store::StoreFailure) -> LetterEnd {
+/// Has the service send a letter, from its beginning or from where it was stopped. Returns `false` if it is not in the state
+/// `from` any more, which is that of a letter that nobody has begun, too.
+pub async fn send_by_service(
+    store: &Store,
+    letter: &Letter,
+    from: LetterRun,
+    now: Timestamp,
+) -> Result<bool, StoreFailure> {
+    store.prepare_letter(letter).await?;
+    store.end_deferrals(&letter.id, now).await?;
+    store.change_letter_run(&letter.id, from, LetterRun::Service, None).await
+}
+
+/// Stops a letter, whoever sends it, after the copy that is being sent. Returns `false` if nobody does any more.
+pub async fn stop_letter(store: &Store, id: &Sha256) -> Result<bool, StoreFailure> {
+    let is_of_service = store.change_letter_run(id, LetterRun::Service, LetterRun::Stopped, None).await?;
+    Ok(is_of_service || store.change_letter_run(id, LetterRun::Command, LetterRun::Stopped, None).await?)
+}
+
+fn failed(failure: StoreFailure) -> LetterEnd {
     LetterEnd::Failed(Failure::from(failure).into())
 }

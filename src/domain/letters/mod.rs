@@ -15,7 +15,7 @@ pub use bounce_verdict::{Bounce, BounceAddress, BounceTag, RecipientReport, Stat
 pub use forecast::LetterForecast;
 pub use image::{ImageFormat, ImageName, LetterImage};
 pub use letter::{
-    CONFIRMATION_PATH, ConfirmationToken, Letter, LetterCounts, LinkState, RandomToken, RecipientState,
+    CONFIRMATION_PATH, ConfirmationToken, Letter, LetterCounts, LetterRun, LinkState, RandomToken, RecipientState,
     TEST_COPY_TOKEN, UNSUBSCRIBE_PATH, UnsubscribeKind, UnsubscribeToken,
 };
 pub use list_id::ListId;

@@ -23,7 +23,7 @@ pub(super) async fn sender(fixture: &LetterFixture) -> LetterSender {
     let templates = MailTemplates::read(&Content::default(), base_url.clone(), Some("1 Lamp Street")).unwrap();
     let letter = Letter::parse(LETTER).unwrap();
     let (contact_to, clock) = (MailAddress::from_mailbox(&from).unwrap(), fixture.service.clock.clone());
-    let mut sender = LetterSender::new(store, mailer, templates, base_url, letter, contact_to, clock);
+    let mut sender = LetterSender::new(store, mailer, templates.into(), base_url, letter, contact_to, clock);
     sender.start().await.unwrap();
     sender
 }

@@ -113,7 +113,7 @@ async fn send_letter(service: &Service, store: &Store, server: &mut MailServer, 
     let mut sender = LetterSender::new(
         store.clone(),
         Mailer::new(relay, &from).expect("a sender"),
-        MailTemplates::read(&Content::default(), base_url.clone(), Some("1 Lamp Street")).expect("templates"),
+        MailTemplates::read(&Content::default(), base_url.clone(), Some("1 Lamp Street")).expect("templates").into(),
         base_url,
         Letter::parse(&format!("# Letter {number}\n\nNews.\n")).expect("a letter"),
         MailAddress::from_mailbox(&from).expect("an address"),
