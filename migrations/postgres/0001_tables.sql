@@ -210,6 +210,20 @@ CREATE TABLE letter_images (
     PRIMARY KEY (letter, name)
 );
 
+-- Letters that are written at the desk and were not sent. `saved_at` tells whether somebody else has saved one meanwhile.
+CREATE TABLE drafts (
+    id       TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    markdown TEXT COLLATE "C" NOT NULL,
+    saved_at BIGINT NOT NULL
+);
+
+CREATE TABLE draft_images (
+    draft   TEXT COLLATE "C" NOT NULL REFERENCES drafts (id) ON DELETE CASCADE,
+    name    TEXT COLLATE "C" NOT NULL,
+    content TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (draft, name)
+);
+
 -- The recipients of a letter, recorded when it is started. What `at` means depends on `state`:
 --   waiting    it is sent after `at`
 --   uncertain  it was claimed at `at`, before the mail server knew of it, and no outcome was recorded

@@ -210,6 +210,20 @@ CREATE TABLE letter_images (
     PRIMARY KEY (letter, name)
 ) WITHOUT ROWID;
 
+-- Letters that are written at the desk and were not sent. `saved_at` tells whether somebody else has saved one meanwhile.
+CREATE TABLE drafts (
+    id       TEXT    NOT NULL PRIMARY KEY,
+    markdown TEXT    NOT NULL,
+    saved_at INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE draft_images (
+    draft   TEXT    NOT NULL REFERENCES drafts (id) ON DELETE CASCADE,
+    name    TEXT    NOT NULL,
+    content TEXT    NOT NULL,
+    PRIMARY KEY (draft, name)
+) WITHOUT ROWID;
+
 -- The recipients of a letter, recorded when it is started. What `at` means depends on `state`:
 --   waiting    it is sent after `at`
 --   uncertain  it was claimed at `at`, before the mail server knew of it, and no outcome was recorded

@@ -33,6 +33,9 @@ pub(in crate::cli) struct RecipientsArguments {
     json: bool,
 }
 
+/// How many recipients are read from the database at a time.
+const BATCH_SIZE: usize = 1000;
+
 const COLUMNS: &str = "email,state,at,trouble,bounce,bounced_at";
 
 impl RecipientsArguments {
@@ -44,7 +47,7 @@ impl RecipientsArguments {
             print_line(COLUMNS);
         }
         loop {
-            let page = store.listed_recipients(&letter, self.state, &after).await;
+            let page = store.listed_recipients(&letter, self.state, &after, BATCH_SIZE).await;
             let page = page.or_fail(|failure| format!("The list is incomplete: {failure}."))?;
             let Some(final_one) = page.last() else { break };
             after.clone_from(&final_one.address);

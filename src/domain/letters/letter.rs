@@ -94,7 +94,7 @@ fn identity(text: &str, images: &[Arc<LetterImage>]) -> Sha256 {
 }
 
 /// A line of the front matter, which may have quotes around it.
-fn field(front_matter: Option<&FrontMatter>, name: &str) -> Option<String> {
+pub(super) fn field(front_matter: Option<&FrontMatter>, name: &str) -> Option<String> {
     let value = front_matter?.get(name)?;
     let unquoted = ['"', '\''].iter().find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote));
     Some(unquoted.unwrap_or(value).trim().to_owned()).filter(|value| !value.is_empty())

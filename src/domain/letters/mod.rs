@@ -3,6 +3,7 @@
 mod archive;
 mod asked_mailbox;
 mod bounce_verdict;
+mod draft;
 mod forecast;
 mod image;
 mod letter;
@@ -12,6 +13,7 @@ mod recipient_list;
 pub use archive::{ArchivedLetter, LETTERS_PATH, letter_path};
 pub use asked_mailbox::{AskedMailbox, AskedSlot, slot_to_ask};
 pub use bounce_verdict::{Bounce, BounceAddress, BounceTag, RecipientReport, StatusCode, is_mailbox_rejection};
+pub use draft::{Draft, DraftFields};
 pub use forecast::LetterForecast;
 pub use image::{ImageFormat, ImageName, LetterImage};
 pub use letter::{

@@ -5,6 +5,7 @@ mod bounces;
 mod claims;
 mod confirmation_mails;
 mod confirmations;
+mod drafts;
 mod forecast;
 mod recipient_list;
 mod recipients;

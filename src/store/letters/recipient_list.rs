@@ -1,6 +1,5 @@
 //! Lists the recipients of a letter, in pages and in the order of addresses: each is passed once, whatever is listed.
 
-use super::recipients::PAGE_SIZE;
 use crate::domain::letters::{LetterReference, RecipientFilter};
 use crate::domain::time::Timestamp;
 use crate::store::connection::{Statement, Store, StoreFailure, count, from_row_struct, values};
@@ -58,17 +57,18 @@ impl Store {
         self.run(SELECT_LETTERS, values![from, to]).await?.column()
     }
 
-    /// Returns the recipients that follow a normalized address, the first ones after `""`.
+    /// Returns up to `limit` recipients that follow a normalized address, the first ones after `""`.
     pub async fn listed_recipients(
         &self,
         letter: &str,
         filter: Option<RecipientFilter>,
         after: &str,
+        limit: usize,
     ) -> Result<Vec<ListedRecipient>, StoreFailure> {
         match filter {
-            None => self.run(SELECT_ALL, values![letter, after, PAGE_SIZE]).await?,
-            Some(RecipientFilter::Bounced) => self.run(SELECT_BOUNCED, values![letter, after, PAGE_SIZE]).await?,
-            Some(state) => self.run(SELECT_IN_STATE, values![letter, after, PAGE_SIZE, state.as_str()]).await?,
+            None => self.run(SELECT_ALL, values![letter, after, limit]).await?,
+            Some(RecipientFilter::Bounced) => self.run(SELECT_BOUNCED, values![letter, after, limit]).await?,
+            Some(state) => self.run(SELECT_IN_STATE, values![letter, after, limit, state.as_str()]).await?,
         }
         .all()
     }
