@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::failure::Failure;
 use super::random::{new_id, random_token};
-use crate::domain::desk::{Actor, Change, CookieSecret, Session, SignInToken};
+use crate::domain::desk::{Actor, Change, CookieScope, CookieSecret, Session, SignInToken};
 use crate::domain::sha256::Sha256;
 use crate::domain::time::Timestamp;
 use crate::domain::tokens::CredentialName;
@@ -31,10 +31,11 @@ pub async fn mail_sign_in_link(
     store: &Store,
     name: &CredentialName,
     url: impl FnOnce(&SignInToken) -> String,
+    scope: CookieScope,
     now: Timestamp,
 ) -> Result<CookieSecret, Failure> {
     let (token, browser) = (SignInToken::new(random_token()?), CookieSecret::new(random_token()?));
-    let link = SignInLink { id: new_id(now), hash: token.hash(), name, browser: Some(browser.hash()), made: now };
+    let link = SignInLink { id: new_id(now), hash: token.hash(), name, browser: Some(browser.hash(scope)), made: now };
     let text = format!(
         "This link signs you in to the desk, in the browser that asked for it, once and for ten minutes:\n\n{}\n\nIf you did \
          not ask for it, ignore this mail: nobody can use the link without that browser.\n",
@@ -51,11 +52,17 @@ pub async fn sign_in(
     store: &Store,
     token: &SignInToken,
     browser: Option<&CookieSecret>,
+    scope: CookieScope,
     now: Timestamp,
 ) -> Result<Option<(CookieSecret, CredentialName)>, Failure> {
+    // Most links that are tried are invented, and reading takes no lock.
+    if !store.has_sign_in_link(&token.hash(), now).await? {
+        return Ok(None);
+    }
     let cookie = CookieSecret::new(random_token()?);
-    let browser = browser.map(CookieSecret::hash);
-    let name = store.begin_session(&token.hash(), browser.as_ref(), (new_id(now), &cookie.hash()), now).await?;
+    let browser = browser.map(|browser| browser.hash(scope));
+    let session = (new_id(now), &cookie.hash(scope));
+    let name = store.begin_session(&token.hash(), browser.as_ref(), session, now).await?;
     Ok(name.map(|name| (cookie, name)))
 }
 

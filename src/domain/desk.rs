@@ -18,6 +18,13 @@ use super::tokens::CredentialName;
 #[derive(Clone, Debug)]
 pub struct SignInToken(RandomToken<32>);
 
+/// Where a cookie is good: one that was sent in clear on this machine opens nothing at the public URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CookieScope {
+    OpsListener,
+    PublicUrl,
+}
+
 /// What a browser keeps in a cookie: of a session, or of the browser that asked for a link by mail.
 #[derive(Clone, Debug)]
 pub struct CookieSecret(RandomToken<32>);
@@ -37,15 +44,28 @@ macro_rules! secrets {
             pub fn expose(&self) -> &str {
                 self.0.as_str()
             }
-
-            /// What is stored.
-            pub fn hash(&self) -> Sha256 {
-                Sha256::of(self.0.as_str().as_bytes())
-            }
         })+
     };
 }
 secrets!(SignInToken, CookieSecret);
+
+impl SignInToken {
+    /// What is stored.
+    pub fn hash(&self) -> Sha256 {
+        Sha256::of(self.expose().as_bytes())
+    }
+}
+
+impl CookieSecret {
+    /// What is stored.
+    pub fn hash(&self, scope: CookieScope) -> Sha256 {
+        let scope = match scope {
+            CookieScope::OpsListener => "ops",
+            CookieScope::PublicUrl => "public",
+        };
+        Sha256::of(format!("{scope}:{}", self.expose()).as_bytes())
+    }
+}
 
 /// A maker who is signed in.
 #[derive(Clone, Debug)]

@@ -185,6 +185,8 @@ pub const MAX_SIGN_IN_MAILS: i64 = 30;
 pub const SIGN_IN_MAIL_PERIOD: Duration = Duration::from_hours(1);
 /// Links to sign in that one client has mailed.
 pub const CLIENT_SIGN_IN_MAILS: RateLimit = RateLimit::new(1, 6, Period::Hour);
+/// Requests to the desk at the public URL: each looks a session or a link up.
+pub const CLIENT_DESK_REQUESTS: RateLimit = RateLimit::new(10, 100, Period::Second);
 /// How long it is known what the makers did.
 pub const ACTIVITY_LIFE: Duration = Duration::from_hours(400 * 24);
 /// Rows of a list on one page of the desk.

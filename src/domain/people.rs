@@ -109,6 +109,9 @@ impl PeopleSearch {
         if text.starts_with('@') {
             return EmailAddress::parse(&format!("a{text}")).map(|email| Self::Domain(email.domain().to_owned()));
         }
+        if let Some(control) = text.chars().find(|c| c.is_control()) {
+            return Err(InvalidEmail::Character(control));
+        }
         let whole = EmailAddress::parse(text).map(|email| email.key().to_owned());
         whole
             .or_else(|_| match text {
@@ -149,8 +152,9 @@ impl PersonKey {
     const HASH_DIGITS: usize = 32;
 
     pub fn new(key: &AddressHashKey, email: &EmailAddress, first_seen: Timestamp) -> Self {
-        // No address is like this text, so the hash is none of those that are stored.
-        let mut hash = key.hash(&format!("person:{}", email.key()));
+        // No address is like this text, so the hash is none of those that are stored. A person who was erased and comes back has
+        // another one.
+        let mut hash = key.hash(&format!("person:{}:{}", first_seen.unix_millis(), email.key()));
         hash.truncate(Self::HASH_DIGITS);
         Self { first_seen, hash }
     }
@@ -228,6 +232,7 @@ mod tests {
             ("", Err(InvalidEmail::NoLocalPart)),
             ("@example", Err(InvalidEmail::Domain)),
             ("@", Err(InvalidEmail::NoDomain)),
+            ("a\0b", Err(InvalidEmail::Character('\0'))),
         ] {
             assert_eq!(PeopleSearch::parse(text), found, "{text}");
         }

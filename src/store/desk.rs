@@ -42,9 +42,9 @@ const SELECT_OLDER_ACTIVITY: &str =
 
 const SELECT_NEWER_ACTIVITY: &str = "SELECT id, at, via, name, what FROM activity WHERE id > $1 ORDER BY id LIMIT $2";
 
-/// A mail that was sent, or whose link has expired. The links of the last period are still counted.
+/// Mails whose links are unknown, because they are those of a backup. The links of the last period are still counted.
 const PRUNE: [&str; 4] = [
-    "DELETE FROM outbox WHERE kind = 'sign-in' AND id IN (SELECT id FROM sign_in_links WHERE expires_at <= $1)",
+    "DELETE FROM outbox WHERE kind = 'sign-in' AND id NOT IN (SELECT id FROM sign_in_links WHERE expires_at > $1)",
     "DELETE FROM sign_in_links WHERE expires_at <= $1",
     "DELETE FROM sessions WHERE started_at <= $1",
     "DELETE FROM activity WHERE at <= $1",

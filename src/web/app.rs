@@ -47,6 +47,8 @@ pub struct AppState {
     pub mail_templates: CurrentMailTemplates,
     images: Arc<Semaphore>,
     pub(crate) token_lookups: Semaphore,
+    /// Those of the desk are apart, so that nobody who guesses them holds up readers who unsubscribe.
+    pub(crate) desk_lookups: Semaphore,
     pub(crate) settings: Settings,
     pub(crate) wrong_tokens: WrongTokens,
     /// Held while the checks run for a page of the desk: they ask other servers.
@@ -89,6 +91,7 @@ impl AppState {
             metrics,
             images: Arc::new(Semaphore::new(max_open_images)),
             token_lookups: Semaphore::new(MAX_TOKEN_LOOKUPS),
+            desk_lookups: Semaphore::new(MAX_TOKEN_LOOKUPS),
             settings: settings.clone(),
             wrong_tokens: WrongTokens::new(),
             checking: tokio::sync::Mutex::default(),

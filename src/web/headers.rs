@@ -73,7 +73,7 @@ pub(crate) fn has_one_host(version: Version, headers: &HeaderMap) -> bool {
 pub(crate) fn local_host(headers: &HeaderMap) -> Option<LocalHost> {
     let mut hosts = headers.get_all(HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else { return None };
-    let authority = host.to_str().ok()?.parse::<Authority>().ok()?;
+    let authority = host.to_str().ok().filter(|host| !host.contains('@'))?.parse::<Authority>().ok()?;
     let name = authority.host().trim_start_matches('[').trim_end_matches(']');
     let domain = name.strip_suffix('.').unwrap_or(name);
     let is_loopback = match name.parse::<IpAddr>() {

@@ -15,6 +15,7 @@ word_enum! {
         Messages = "messages",
         /// Mails with a link to sign in to the desk.
         SignInMails = "sign_in_mails",
+        DeskRequests = "desk_requests",
         UnknownTokens = "unknown_tokens",
         McpRequests = "mcp_requests",
         ConnectionsPerClient = "connections_per_client",
@@ -41,6 +42,7 @@ impl Refusal {
             Self::OptIns => "Opt-ins to confirm of one client",
             Self::Messages => "Messages of one client",
             Self::SignInMails => "Links to sign in for one client",
+            Self::DeskRequests => "Requests to the desk of one client",
             Self::UnknownTokens => "Unknown tokens of one client",
             Self::McpRequests => "MCP requests of one client",
             Self::ConnectionsPerClient => "Connections of one client",
@@ -87,6 +89,8 @@ pub(crate) enum ClientLimit {
     UnknownTokens,
     /// Requests for a mail with a link to sign in to the desk.
     SignInMails,
+    /// All requests to pages of the desk.
+    DeskRequests,
     /// All requests to `/mcp` that are not [`Self::Signups`].
     McpRequests,
 }
@@ -116,7 +120,7 @@ impl ClientLimit {
         match self {
             Self::Signups => Some(limits::CLIENT_SIGNUPS_PER_DAY),
             Self::Messages => Some(limits::CLIENT_MESSAGES_PER_DAY),
-            Self::OptIns | Self::UnknownTokens | Self::McpRequests | Self::SignInMails => None,
+            Self::OptIns | Self::UnknownTokens | Self::McpRequests | Self::SignInMails | Self::DeskRequests => None,
         }
     }
 
@@ -147,6 +151,7 @@ impl ClientLimit {
                 "unsubscribe and confirmation requests with an unknown token",
             ),
             Self::SignInMails => (limits::CLIENT_SIGN_IN_MAILS, Refusal::SignInMails, "mails with a link to sign in"),
+            Self::DeskRequests => (limits::CLIENT_DESK_REQUESTS, Refusal::DeskRequests, "requests to the desk"),
             Self::McpRequests => (limits::CLIENT_MCP_REQUESTS, Refusal::McpRequests, "other requests to `/mcp`"),
         }
     }

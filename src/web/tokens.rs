@@ -10,6 +10,7 @@ use axum::response::{IntoResponse as _, Response};
 use http::header::RETRY_AFTER;
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use url::form_urlencoded;
 
@@ -37,7 +38,7 @@ pub(crate) async fn unsubscribe_page(State(app): State<App>, request: Request) -
             return Ok(Some(&built.test_copy));
         }
         let Some(token) = token else { return Ok(None) };
-        if !look_up(&app, can_unsubscribe(&app.service, &token)).await? {
+        if !look_up(&app.token_lookups, can_unsubscribe(&app.service, &token)).await? {
             return Ok(None);
         }
         let (known, page) = match not_me {
@@ -58,7 +59,9 @@ pub(crate) async fn confirmation_page(State(app): State<App>, request: Request) 
     let built = app.built();
     respond(&app, request, &built.confirm_expired, async |not_me| {
         let Some(token) = token else { return Ok(None) };
-        let Some(link) = look_up(&app, confirmation_link(&app.service, &token)).await? else { return Ok(None) };
+        let Some(link) = look_up(&app.token_lookups, confirmation_link(&app.service, &token)).await? else {
+            return Ok(None);
+        };
         let link = match not_me {
             None => Some(link),
             Some(false) => confirm_opt_in(&app.service, &token).await?,
@@ -78,8 +81,11 @@ const TURN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Asks the database about a token. Only the database knows tokens, and anybody can invent them, so a few at a time are looked up:
 /// the other connections stay free for the rest of the service.
-pub(crate) async fn look_up<T>(app: &App, question: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    let turn = timeout(TURN_TIMEOUT, app.token_lookups.acquire()).await;
+pub(crate) async fn look_up<T>(
+    turns: &Semaphore,
+    question: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    let turn = timeout(TURN_TIMEOUT, turns.acquire()).await;
     let Ok(Ok(_turn)) = turn else { return Err(Failure::Unavailable("too many tokens are looked up".to_owned())) };
     question.await
 }

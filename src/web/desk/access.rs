@@ -4,10 +4,11 @@ use http::header::{COOKIE, HeaderName, ORIGIN};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue};
 
-use crate::domain::desk::CookieSecret;
+use crate::domain::desk::{CookieScope, CookieSecret};
 use crate::domain::limits::{SESSION_LIFE, SIGN_IN_LINK_LIFE};
 use crate::domain::network::{BaseUrl, Peer};
 use crate::web::headers::local_host;
+use crate::web::limits::FORWARDING_HEADERS;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
@@ -41,8 +42,12 @@ impl Place {
         Self { origin: base_url.as_str().to_owned(), port: None }
     }
 
-    /// Returns `None` unless the browser is on this machine, and knows the listener by a name of this machine.
+    /// Returns `None` unless the browser is on this machine, and knows the listener by a name of this machine. A proxy on this
+    /// machine would lead others here.
     pub(super) fn on_ops_listener(head: &Parts) -> Option<Self> {
+        if FORWARDING_HEADERS.iter().any(|name| head.headers.contains_key(*name)) {
+            return None;
+        }
         let is_near = head.extensions.get::<Peer>().is_some_and(|peer| peer.address().is_loopback());
         let host = local_host(&head.headers).filter(|host| is_near && host.is_loopback)?;
         Some(Self { origin: format!("http://{}", host.authority), port: Some(host.port) })
@@ -57,11 +62,19 @@ impl Place {
         }
     }
 
+    /// Returns the first one that can be read. Others beside it may be of any bytes.
     pub(super) fn read(&self, cookie: Cookie, headers: &HeaderMap) -> Option<CookieSecret> {
         let name = self.name(cookie);
-        let pairs = headers.get_all(COOKIE).into_iter().filter_map(|line| line.to_str().ok());
-        let mut pairs = pairs.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-        pairs.find(|(key, _)| *key == name).and_then(|(_, value)| CookieSecret::parse(value))
+        let mut pairs =
+            headers.get_all(COOKIE).into_iter().flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
+        pairs.find_map(|pair| {
+            let (key, value) = str::from_utf8(pair).ok()?.trim().split_once('=')?;
+            CookieSecret::parse(value).filter(|_| key == name)
+        })
+    }
+
+    pub(super) const fn scope(&self) -> CookieScope {
+        if self.port.is_some() { CookieScope::OpsListener } else { CookieScope::PublicUrl }
     }
 
     /// The value of `Set-Cookie`. `None` deletes the cookie.
@@ -141,5 +154,9 @@ mod tests {
         request.append(COOKIE, HeaderValue::try_from(cookie).unwrap());
         assert_eq!(local().read(Cookie::Session, &request).unwrap().expose(), secret.expose());
         assert!(local().read(Cookie::Browser, &request).is_none() && public.read(Cookie::Session, &request).is_none());
+        let beside = format!("theme=caf\u{e9}; porchlight-desk-8081=x; porchlight-desk-8081={}", secret.expose());
+        let bytes: Vec<_> = beside.chars().map(|c| c as u8).collect();
+        request.insert(COOKIE, HeaderValue::from_bytes(&bytes).unwrap());
+        assert_eq!(local().read(Cookie::Session, &request).unwrap().expose(), secret.expose(), "beside others");
     }
 }

@@ -12,6 +12,7 @@ use http::request::Parts;
 
 use super::app::App;
 use super::fallback::fallback;
+use super::headers::PRIVATE;
 use crate::domain::network::Peer;
 use access::Place;
 pub(crate) use access::{PAGE_ROUTE, ROOT, is_below};
@@ -39,7 +40,7 @@ pub(crate) async fn on_ops_listener(app: &App, request: Request) -> Response {
         return Box::pin(pages::respond(app, place, Request::from_parts(head, body))).await;
     }
     let text = "The desk is here for browsers on this machine alone. `ssh -L 8081:127.0.0.1:8081 HOST` leads from yours to it.\n";
-    (StatusCode::FORBIDDEN, text).into_response()
+    (StatusCode::FORBIDDEN, PRIVATE, text).into_response()
 }
 
 /// Whether a browser that sent this request to the ops listener can sign in there.

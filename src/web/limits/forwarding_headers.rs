@@ -8,7 +8,7 @@ use http::HeaderMap;
 use crate::domain::network::TrustedProxies;
 
 /// Headers in which proxies name the client. Their presence shows that there is a proxy.
-pub(super) const FORWARDING_HEADERS: [&str; 8] = [
+pub(crate) const FORWARDING_HEADERS: [&str; 8] = [
     "x-forwarded-for",
     "forwarded",
     "x-real-ip",

@@ -5,5 +5,6 @@ mod forwarding_headers;
 mod requests_and_connections;
 
 pub use counts::{ClientSlot, WaitForPlace};
+pub(crate) use forwarding_headers::FORWARDING_HEADERS;
 pub(crate) use requests_and_connections::ClientLimits;
 pub use requests_and_connections::OverLimit;

@@ -82,7 +82,13 @@ async fn every_page_is_private_to_the_browser_and_to_its_frame() {
         let mut pages = pages(service, &browser).await;
         pages.push(("an unknown page".to_owned(), browser.get("/desk/nothing").await));
         pages.push(("a refused change".to_owned(), browser.post_from("/desk/sign-out", &[], &[]).await));
-        pages.push(("another method".to_owned(), browser.send(Method::PUT, "/desk/inbox", &[], "").await));
+        let put = browser.send(Method::PUT, "/desk/inbox", &[], "").await;
+        assert_eq!(put.header("allow"), "GET, HEAD, POST");
+        pages.push(("another method".to_owned(), put));
+        pages.push((
+            "another host".to_owned(),
+            browser.send(Method::GET, "/desk", &[("host", "evil.example")], "").await,
+        ));
         for (path, answer) in pages {
             assert_eq!(answer.header("cache-control"), "no-store", "{path}");
             assert_eq!(answer.header("x-robots-tag"), "noindex", "{path}");

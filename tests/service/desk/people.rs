@@ -68,8 +68,10 @@ async fn people_are_listed_newest_first_with_totals_and_found_without_their_addr
             );
         }
         assert_eq!(names(&browser.get("/desk/people?state=opted-in").await.text()), ["p60", "p58", "p57", "p56"]);
-        let odd = browser.post("/desk/people", &[("search", "@")]).await.text();
-        assert!(odd.contains("This cannot be searched for: ") && odd.contains("aria-invalid=\"true\""), "{odd}");
+        for odd in ["@", "a\0b"] {
+            let page = browser.post("/desk/people", &[("search", odd)]).await.text();
+            assert!(page.contains("This cannot be searched for: ") && page.contains("aria-invalid=\"true\""), "{page}");
+        }
         assert_eq!(browser.post("/desk/people", &[("search", "")]).await.location(), "/desk/people");
         let even = browser.post("/desk/people", &[("search", "@even.example")]).await.text();
         assert!(names(&even).len() == 30 && !even.contains("class=\"pager\""));
@@ -139,6 +141,20 @@ async fn a_person_is_suppressed_allowed_again_and_erased_after_a_question() {
         let again = browser.submit(form, &[]).await;
         assert!(again.status == 422 && again.text().contains("Nothing is stored about ada@example.com."));
         assert_eq!(names(&browser.get("/desk/people").await.text()), ["bob"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_question_shows_the_address_as_it_is() {
+    on_each_database_with(private(), async |service| {
+        let browser = MakerBrowser::signed_in(service).await;
+        download(service, "`ada`b@example.com", true).await;
+        let asked = browser.post("/desk/people/erase", &[("email", "`ada`b@example.com")]).await.text();
+        assert!(asked.contains("<bdi>`ada`b@example.com</bdi>") && !asked.contains("<code>ada"), "{asked}");
+        let erased =
+            browser.post("/desk/people/erase", &[("email", "`ada`b@example.com"), ("sure", "yes")]).await.text();
+        assert!(erased.contains("`ada`b@example.com was erased"), "{erased}");
     })
     .await;
 }

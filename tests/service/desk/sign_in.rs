@@ -294,8 +294,11 @@ async fn at_most_thirty_links_are_mailed_in_an_hour_and_the_answer_is_always_the
         for _ in 0..30 {
             server.next_mail().await;
         }
-        let mailed = service.database.number("SELECT COUNT(*) FROM outbox WHERE kind = 'sign-in'").await;
-        assert_eq!(mailed, 30);
+        assert_eq!(service.database.number("SELECT COUNT(*) FROM sign_in_links").await, 30);
+        wait_until("no mail with a link is kept", async || {
+            service.database.number("SELECT COUNT(*) FROM outbox WHERE kind = 'sign-in'").await == 0
+        })
+        .await;
         service.clock.advance(Duration::from_hours(1));
         browser.post("/desk/sign-in", &[]).await;
         server.next_mail().await;
@@ -355,6 +358,52 @@ async fn wrong_links_and_cookies_let_nobody_in() {
 #[ignore = "takes half a minute"]
 async fn ten_thousand_wrong_links_and_cookies_let_nobody_in() {
     guess(10_000).await;
+}
+
+#[tokio::test]
+async fn a_cookie_that_was_sent_in_clear_on_this_machine_opens_nothing_at_the_public_url() {
+    on_one_database_with(public(), async |service| {
+        let (local, public) = (MakerBrowser::signed_in(service).await, MakerBrowser::on_public_listener(service));
+        let (_, secret) = local.cookies().pop_first().expect("a cookie");
+        public.set_cookie("__Host-porchlight-desk", &secret);
+        assert!(is_signed_out(overview(&public).await));
+        assert_eq!(overview(&local).await.0, 200);
+        let (link, again) = (sign_in_path(service, &[]), sign_in_path(service, &[]));
+        local.set_cookie("theme", "dark");
+        assert_eq!(local.post(&link, &[]).await.location(), "/desk");
+        assert_eq!(service.database.number("SELECT COUNT(*) FROM sessions").await, 1, "that of before has ended");
+        let proxied = [("sec-fetch-site", "same-origin"), ("x-forwarded-for", "203.0.113.9")];
+        assert_eq!(
+            local.post_from(&again, &[], &proxied).await.status,
+            403,
+            "a proxy on this machine leads nobody here"
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_guesses_at_the_public_url_holds_up_neither_the_ops_listener_nor_readers() {
+    on_one_database_with(public(), async |service| {
+        let ada = MakerBrowser::signed_in(service).await;
+        let guesser = MakerBrowser::on_public_listener(service);
+        let guess = async |number: u32| {
+            let cookie = format!("__Host-porchlight-desk={number:064x}");
+            guesser.send(Method::GET, "/desk", &[("cookie", &cookie)], "").await.status
+        };
+        let unsubscribe = format!("/unsubscribe/{}", "ab".repeat(20));
+        let both = async {
+            for _ in 0..20 {
+                assert_eq!(overview(&ada).await.0, 200);
+                assert_eq!(service.get(&unsubscribe).await.status, 404);
+            }
+        };
+        tokio::join!(join_all((0..300).map(guess)), both);
+        let (_, _, metrics) = crate::ops::ask(service, "/metrics", &[]).await;
+        let counted = metrics.lines().find(|line| line.contains("reason=\"wrong_tokens\"")).expect("a count");
+        assert!(!counted.ends_with(" 0"), "invented cookies are counted: {counted}");
+    })
+    .await;
 }
 
 #[tokio::test]

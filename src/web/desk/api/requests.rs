@@ -84,7 +84,7 @@ async fn authorize(app: &App, head: &Parts) -> Result<CredentialName, DeskProble
         None => None,
         Some(secret) => {
             let known = async { Ok(authorize_token(&service.store, &secret, TokenRight::Publish, now).await?) };
-            look_up(app, known).await?
+            look_up(&app.desk_lookups, known).await?
         }
     };
     if let Some(name) = known {

@@ -8,6 +8,8 @@ use super::visit::Visit;
 pub(super) struct Confirmation<'a> {
     /// The question.
     pub title: &'static str,
+    /// Whom or what it is about, as a stranger wrote it.
+    pub about: String,
     /// What will be lost, and what stays.
     pub text: Vec<String>,
     pub button: &'static str,
@@ -20,9 +22,9 @@ pub(super) struct Confirmation<'a> {
 
 impl Confirmation<'_> {
     pub(super) fn page(self, visit: &Visit<'_>, current: &str) -> Response {
-        let Self { title, text, button, action, fields, back } = self;
+        let Self { title, about, text, button, action, fields, back } = self;
         let page = json!({
-            "title": title, "text": text, "button": button, "action": action, "fields": fields, "back": back,
+            "title": title, "about": about, "text": text, "button": button, "action": action, "fields": fields, "back": back,
         });
         visit.page("confirm.html", current, page)
     }

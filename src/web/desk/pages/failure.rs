@@ -1,12 +1,14 @@
 //! Why a request to the desk is not served, as a page that says what to do next.
 
-use axum::response::Response;
-use http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use http::header::ALLOW;
+use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::json;
 
 use crate::actions::{Failure, PersonFailure, RetryFailure};
 use crate::store::StoreFailure;
 use crate::web::app::App;
+use crate::web::limits::OverLimit;
 use crate::web::shell::{self, Frame};
 
 #[derive(Debug)]
@@ -14,6 +16,8 @@ pub(super) enum DeskFailure {
     /// There is no such page, or nothing of this name any more.
     NotFound,
     Method,
+    /// The client sends too many requests.
+    OverLimit(OverLimit),
     /// The request does not come from a page of the desk.
     OtherOrigin,
     /// The session ended while the page was open.
@@ -26,10 +30,17 @@ pub(super) enum DeskFailure {
 impl DeskFailure {
     /// Of the page: its title, and what it says.
     pub(super) fn respond(self, app: &App) -> Response {
+        let mut headers = HeaderMap::new();
         let (status, title, text) = match self {
             Self::NotFound => (StatusCode::NOT_FOUND, "Not found", "There is no such page, or it is gone.".to_owned()),
             Self::Method => {
+                headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD, POST"));
                 (StatusCode::METHOD_NOT_ALLOWED, "Not possible", "Pages are read, or sent by POST.".to_owned())
+            }
+            Self::OverLimit(over_limit) => {
+                let problem = app.limits.refuse(over_limit);
+                headers.extend(problem.retry_after().into_iter().flatten());
+                (StatusCode::SERVICE_UNAVAILABLE, "Too many requests", problem.detail)
             }
             Self::OtherOrigin => (
                 StatusCode::FORBIDDEN,
@@ -51,7 +62,8 @@ impl DeskFailure {
             }
         };
         let frame = Frame { is_of_desk: true, ..Frame::default() };
-        shell::render(app, status, "message.html", &frame, json!({ "title": title, "text": text }))
+        let page = shell::render(app, status, "message.html", &frame, json!({ "title": title, "text": text }));
+        (headers, page).into_response()
     }
 }
 

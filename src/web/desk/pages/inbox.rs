@@ -156,10 +156,10 @@ pub(super) async fn retry_all(visit: &Visit<'_>) -> Result<Response, DeskFailure
 pub(super) async fn ask_to_discard(visit: &Visit<'_>, id: &str) -> Result<Response, DeskFailure> {
     let entry = find(visit, id).await?;
     let unmailed = "It was not mailed to you yet, so nobody will have it.";
-    let from = sanitize_line(entry.received.contact.email.as_typed());
-    let text = [format!("The message from {from} is deleted for good. Statistics stay.")];
+    let text = ["It is deleted for good. Statistics stay.".to_owned()];
     let confirmation = Confirmation {
         title: "Discard this message?",
+        about: format!("{}, {}", sanitize_line(entry.received.contact.email.as_typed()), entry.received.at.minute()),
         text: text.into_iter().chain((entry.state != DeliveryState::Sent).then(|| unmailed.to_owned())).collect(),
         button: "Discard the message",
         action: &format!("{}/discard", path_of(&entry)),

@@ -186,13 +186,13 @@ async fn changed(visit: &Visit<'_>, email: &EmailAddress, done: &str) -> Result<
 pub(super) async fn erase(visit: &Visit<'_>, form: &Form) -> Result<Response, DeskFailure> {
     let email = address(form)?;
     let record = find_person(visit.database(), &email).await?;
-    let typed = sanitize_line(record.email.as_typed());
     if form.text("sure") != "yes" {
         let key = visit.database().person_key(&email).await?;
         let confirmation = Confirmation {
             title: "Erase this person?",
+            about: sanitize_line(record.email.as_typed()),
             text: vec![
-                format!("Everything stored about {typed} is deleted for good: downloads, joins, opt-ins, messages and letters."),
+                "Everything stored about this address is deleted for good: downloads, joins, opt-ins, messages and letters.".to_owned(),
                 "Statistics stay, and so does a hash of the address where a suppression or this month's letter must be remembered."
                     .to_owned(),
                 LEFT_ELSEWHERE.to_owned(),
@@ -206,10 +206,11 @@ pub(super) async fn erase(visit: &Visit<'_>, form: &Form) -> Result<Response, De
     }
     let erased = erase_person(visit.database(), &email, visit.now).await?;
     visit.record(Change::ErasedPerson).await;
-    let text: Vec<_> = erased.done.iter().map(String::as_str).chain(erased.left).chain([LEFT_ELSEWHERE]).collect();
+    let text: Vec<_> = erased.left.into_iter().chain([LEFT_ELSEWHERE]).collect();
+    let done = &erased.done;
     Ok(visit.page(
         "outcome.html",
         PATH,
-        json!({ "title": "The person was erased", "text": text, "path": PATH, "link": "To the list of people" }),
+        json!({ "title": "The person was erased", "outcome": done, "text": text, "path": PATH, "link": "To the list of people" }),
     ))
 }

@@ -12,6 +12,7 @@ use super::{activity, inbox, overview, people, sign_in, site};
 use crate::web::app::App;
 use crate::web::desk::access::{Place, ROOT};
 use crate::web::headers::PRIVATE;
+use crate::web::refusal::ClientLimit;
 use crate::web::shell;
 
 /// Responds to a browser.
@@ -22,6 +23,7 @@ pub(in crate::web::desk) async fn respond(app: &App, place: Place, request: Requ
         return file;
     }
     let handled = async {
+        app.limits.count(ClientLimit::DeskRequests, &head).map_err(DeskFailure::OverLimit)?;
         match head.method {
             Method::GET | Method::HEAD => show(app, &place, &head).await,
             Method::POST => {
@@ -55,7 +57,7 @@ async fn show(app: &App, place: &Place, head: &Parts) -> Result<Response, DeskFa
     let segments = segments(head);
     match segments.as_slice() {
         ["sign-in"] => return Ok(sign_in::page(app, head.uri.query())),
-        ["sign-in", token] => return sign_in::link_page(app, token).await,
+        ["sign-in", token] => return sign_in::link_page(app, place, token).await,
         _ => {}
     }
     let Some(visit) = Visit::begin(app, place, head).await? else { return Ok(see_other("/desk/sign-in")) };

@@ -9,16 +9,15 @@ use http::{HeaderValue, StatusCode};
 use serde_json::json;
 
 use super::failure::DeskFailure;
-use super::visit::{Visit, done, see_other};
+use super::visit::{Visit, done, in_turn, record_wrong_token, see_other, session_of};
 use crate::actions::{self, sign_in};
 use crate::domain::desk::{Actor, Change, SignInToken};
 use crate::domain::tokens::CredentialName;
 use crate::web::app::App;
 use crate::web::desk::access::{Cookie, Place};
 use crate::web::desk::activity::record;
-use crate::web::refusal::{ClientLimit, Refusal};
+use crate::web::refusal::ClientLimit;
 use crate::web::shell::{self, Frame};
-use crate::web::tokens::look_up;
 
 /// The text is the same whether or not a link is mailed, so that it tells nobody anything.
 pub(super) fn page(app: &App, query: Option<&str>) -> Response {
@@ -29,14 +28,11 @@ pub(super) fn page(app: &App, query: Option<&str>) -> Response {
 }
 
 /// The page that a link leads to.
-pub(super) async fn link_page(app: &App, token: &str) -> Result<Response, DeskFailure> {
-    let service = &app.service;
+pub(super) async fn link_page(app: &App, place: &Place, token: &str) -> Result<Response, DeskFailure> {
+    let (store, now) = (&app.service.store, app.service.clock.now());
     let known = match SignInToken::parse(token) {
         None => false,
-        Some(token) => {
-            let known = async { Ok(service.store.has_sign_in_link(&token.hash(), service.clock.now()).await?) };
-            look_up(app, known).await?
-        }
+        Some(token) => in_turn(app, place, store.has_sign_in_link(&token.hash(), now)).await?,
     };
     if !known {
         return Err(refuse(app).await);
@@ -56,9 +52,13 @@ pub(super) async fn use_link(app: &App, place: &Place, head: &Parts, token: &str
     let browser = place.read(Cookie::Browser, &head.headers);
     let signed_in = match SignInToken::parse(token) {
         None => None,
-        Some(token) => look_up(app, sign_in(store, &token, browser.as_ref(), now)).await?,
+        Some(token) => in_turn(app, place, sign_in(store, &token, browser.as_ref(), place.scope(), now)).await?,
     };
     let Some((cookie, name)) = signed_in else { return Err(refuse(app).await) };
+    // That of this browser before. It would last without anybody who has it.
+    if let Some(before) = session_of(app, place, head).await? {
+        store.delete_session(before.id).await?;
+    }
     tracing::info!(session = name.as_str(), "a maker signed in to the desk");
     record(app, &Actor::Session(name), &Change::SignedIn).await;
     let cookies = [place.set(Cookie::Session, Some(&cookie)), place.set(Cookie::Browser, None)];
@@ -67,8 +67,7 @@ pub(super) async fn use_link(app: &App, place: &Place, head: &Parts, token: &str
 
 /// Counts a wrong link, and answers late if there were many.
 async fn refuse(app: &App) -> DeskFailure {
-    app.limits.record(Refusal::WrongTokens);
-    app.wrong_tokens.count(app.service.clock.now()).wait().await;
+    record_wrong_token(app).await;
     let text = "This link does not work: it was used, is older than ten minutes, or was mailed to another browser. Get a new \
                 one with `porchlight desk`, or on the page where you sign in.";
     DeskFailure::Invalid(text.to_owned())
@@ -86,8 +85,8 @@ pub(super) async fn mail_link(app: &App, place: &Place, head: &Parts) -> Result<
     let name = CredentialName::parse(local_part).unwrap_or_else(|_| CredentialName::from_stored("mail"));
     let url = |token: &SignInToken| format!("{}/desk/sign-in/{}", place.origin, token.expose());
     let service = &app.service;
-    let mailed = async { actions::mail_sign_in_link(&service.store, &name, url, service.clock.now()).await };
-    let browser = look_up(app, mailed).await?;
+    let mailed = actions::mail_sign_in_link(&service.store, &name, url, place.scope(), service.clock.now());
+    let browser = in_turn(app, place, mailed).await?;
     service.writer.new_mail().notify_one();
     Ok(with_cookies(asked, [place.set(Cookie::Browser, Some(&browser))]))
 }

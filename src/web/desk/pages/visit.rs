@@ -7,8 +7,8 @@ use http::request::Parts;
 use serde_json::Value;
 
 use super::failure::DeskFailure;
-use crate::actions::find_session;
-use crate::domain::desk::{Actor, Change, Session};
+use crate::actions::{Failure, find_session};
+use crate::domain::desk::{Actor, Change, CookieScope, Session};
 use crate::domain::limits::MAX_COUNTED_MAILS;
 use crate::domain::time::Timestamp;
 use crate::store::Store;
@@ -16,6 +16,7 @@ use crate::web::app::App;
 use crate::web::dashboard::format::grouped;
 use crate::web::desk::access::{Cookie, Place};
 use crate::web::desk::activity::record;
+use crate::web::refusal::Refusal;
 use crate::web::shell::{self, Frame};
 use crate::web::tokens::look_up;
 
@@ -65,12 +66,34 @@ impl<'a> Visit<'a> {
     }
 }
 
-/// Returns whose session the cookie of the request is. The public listener looks up few at once, because anybody can invent them.
-async fn session_of(app: &App, place: &Place, head: &Parts) -> Result<Option<Session>, DeskFailure> {
+/// Returns whose session the cookie of the request is. A cookie without a session is counted, and answered late if there were many.
+pub(super) async fn session_of(app: &App, place: &Place, head: &Parts) -> Result<Option<Session>, DeskFailure> {
     let Some(cookie) = place.read(Cookie::Session, &head.headers) else { return Ok(None) };
-    let (service, hash) = (&app.service, cookie.hash());
-    let found = async { Ok(find_session(&service.store, &hash, service.clock.now()).await?) };
-    Ok(look_up(app, found).await?)
+    let (service, hash) = (&app.service, cookie.hash(place.scope()));
+    let session = in_turn(app, place, find_session(&service.store, &hash, service.clock.now())).await?;
+    if session.is_none() {
+        record_wrong_token(app).await;
+    }
+    Ok(session)
+}
+
+/// Asks the database about a session or a link. At the public URL few are looked up at once, because anybody can invent them.
+pub(super) async fn in_turn<T, F: Into<Failure>>(
+    app: &App,
+    place: &Place,
+    question: impl Future<Output = Result<T, F>>,
+) -> Result<T, DeskFailure> {
+    let question = async { question.await.map_err(Into::into) };
+    Ok(match place.scope() {
+        CookieScope::OpsListener => question.await?,
+        CookieScope::PublicUrl => look_up(&app.desk_lookups, question).await?,
+    })
+}
+
+/// Counts a wrong link or cookie, and waits if there were many.
+pub(super) async fn record_wrong_token(app: &App) {
+    app.limits.record(Refusal::WrongTokens);
+    app.wrong_tokens.count(app.service.clock.now()).wait().await;
 }
 
 pub(super) fn see_other(location: &str) -> Response {
