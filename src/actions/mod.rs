@@ -44,8 +44,9 @@ pub use health::{
 pub use letter_archive::LetterArchive;
 pub use letters::{
     BounceOutcome, LetterEnd, LetterEvent, LetterFailure, LetterSender, LetterStep, LettersOfService, LettersStep,
-    UnchangedReason, can_unsubscribe, compose_copy, confirm_opt_in, confirmation_link, decline_opt_in, new_bounce_tag,
-    opt_in_sentences, record_bounce, run_letter, send_by_service, stop_letter, unsubscribe,
+    TestCopyFailure, UnchangedReason, can_unsubscribe, compose_copy, confirm_opt_in, confirmation_link, create_draft,
+    decline_opt_in, letter_settings, new_bounce_tag, opt_in_sentences, placeholder, record_bounce, run_letter,
+    send_by_service, send_test_copy, stop_letter, unsubscribe,
 };
 pub use outbox::{ConfirmationTexts, OutboxSender, SendStep};
 pub use people::{

@@ -142,6 +142,8 @@ pub enum Change {
     RestoredRelease(Version),
     /// Letters, by their subject.
     StartedLetter(String),
+    StoppedLetter(String),
+    DeletedDraft,
     ContinuedLetter(String),
     ArchivedLetter(String),
     UnarchivedLetter(String),
@@ -187,6 +189,8 @@ impl fmt::Display for Change {
             Self::WithdrewRelease(version) => write!(f, "withdrew release {version}"),
             Self::RestoredRelease(version) => write!(f, "put release {version} back"),
             Self::StartedLetter(subject) => write!(f, "started to send the letter “{subject}”"),
+            Self::StoppedLetter(subject) => write!(f, "stopped the letter “{subject}”"),
+            Self::DeletedDraft => f.write_str("deleted a draft of a letter"),
             Self::ContinuedLetter(subject) => write!(f, "went on sending the letter “{subject}”"),
             Self::ArchivedLetter(subject) => write!(f, "put the letter “{subject}” into the archive"),
             Self::UnarchivedLetter(subject) => write!(f, "took the letter “{subject}” out of the archive"),

@@ -69,6 +69,12 @@ pub struct RenderedMail {
 }
 
 impl RenderedMail {
+    /// The HTML as a browser shows it, which finds each image at its URL.
+    pub fn html_with_images(&self, url: impl Fn(&LetterImage) -> String) -> String {
+        let images = self.images.iter();
+        images.fold(self.html.clone(), |html, image| html.replace(&format!("cid:{}", image.content_id()), &url(image)))
+    }
+
     /// Refuses a letter that Gmail would cut off, with the unsubscribe link.
     pub fn check_size(&self) -> Result<(), SiteFailure> {
         let bytes = self.html.len();

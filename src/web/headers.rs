@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use axum::response::Response;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, HeaderName, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Version};
@@ -55,6 +56,24 @@ pub(crate) fn add_security_headers(headers: &mut HeaderMap) {
     headers.reserve(SECURITY_HEADERS.len());
     for (name, value) in SECURITY_HEADERS {
         headers.entry(name).or_insert(value);
+    }
+}
+
+/// Gives a response a policy of its own, with all other security headers.
+pub(crate) fn with_policy(mut response: Response, policy: HeaderValue) -> Response {
+    add_security_headers(response.headers_mut());
+    response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
+    response
+}
+
+/// Lets a page show others of the same origin in frames.
+pub(crate) fn with_frames(mut response: Response) -> Response {
+    add_security_headers(response.headers_mut());
+    let policy = response.headers().get(CONTENT_SECURITY_POLICY).and_then(|policy| policy.to_str().ok());
+    let policy = policy.and_then(|policy| HeaderValue::try_from(format!("{policy}; frame-src 'self'")).ok());
+    match policy {
+        Some(policy) => with_policy(response, policy),
+        None => response,
     }
 }
 

@@ -135,8 +135,10 @@ async fn starting_a_letter_reads_each_recipient_a_few_times() {
     assert_eq!(forecast.recipients, PEOPLE.unsigned_abs());
     let (mut listed, mut after) = (0_usize, String::new());
     loop {
-        let page =
-            store.listed_recipients(&letter.id.hex(), Some(RecipientFilter::Waiting), &after).await.expect("a page");
+        let page = store
+            .listed_recipients(&letter.id.hex(), Some(RecipientFilter::Waiting), &after, 1000)
+            .await
+            .expect("a page");
         let Some(last) = page.last() else { break };
         after.clone_from(&last.address);
         listed += page.len();

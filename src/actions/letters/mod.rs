@@ -1,6 +1,8 @@
 //! The monthly letter: sending, the links in it, and undeliverable copies.
 
 mod bounces;
+mod copies;
+mod drafts;
 mod links;
 mod of_service;
 mod opt_ins;
@@ -9,6 +11,8 @@ mod run;
 mod send;
 
 pub use bounces::{BounceOutcome, UnchangedReason, record_bounce};
+pub use copies::{TestCopyFailure, letter_settings, placeholder, send_test_copy};
+pub use drafts::create_draft;
 pub use links::{can_unsubscribe, confirm_opt_in, confirmation_link, decline_opt_in, unsubscribe};
 pub use of_service::{LettersOfService, LettersStep, send_by_service, stop_letter};
 pub use opt_ins::opt_in_sentences;

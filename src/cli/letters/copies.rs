@@ -6,15 +6,15 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::letter_file::read;
-use crate::actions::{compose_copy, new_bounce_tag};
+use crate::actions::{TestCopyFailure, compose_copy, letter_settings, placeholder, send_test_copy};
 use crate::cli::failure::{Failure, OrFail};
 use crate::cli::terminal::{eprint_line, print_line, sanitize_line};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
-use crate::domain::letters::{Letter, TEST_COPY_TOKEN, UNSUBSCRIBE_PATH};
+use crate::domain::letters::Letter;
 use crate::domain::mail::{EmailAddress, Mailbox, Relay};
 use crate::mail::{MailAddress, Mailer};
-use crate::site::{Content, MailRecipient, MailTemplates, RenderedMail};
+use crate::site::{Content, MailTemplates, RenderedMail};
 
 pub(super) fn mail_templates(settings: &Settings, postal_address: &str) -> Result<MailTemplates, Failure> {
     let content = Content::from_settings(settings)?;
@@ -23,12 +23,7 @@ pub(super) fn mail_templates(settings: &Settings, postal_address: &str) -> Resul
 
 /// Returns what all copies of a letter that is sent are made with, and the address of the makers.
 pub(super) fn mailer_and_templates(settings: &Settings) -> Result<(Mailer, MailTemplates, MailAddress), Failure> {
-    let missing = |name, reason: &str| InvalidSettings::new(name, reason);
-    let postal_address = settings
-        .postal_address
-        .as_deref()
-        .ok_or_else(|| missing("postal_address", "it is not set, and every letter must include it"))?;
-    let mail = settings.mail.as_ref().ok_or_else(|| missing("smtp_url", "it is not set, and letters need it"))?;
+    let (mail, postal_address) = letter_settings(settings)?;
     let contact_to =
         MailAddress::from_mailbox(&mail.contact_to).map_err(|why| InvalidSettings::new("contact_to", why))?;
     Ok((Mailer::from_settings(mail)?, mail_templates(settings, postal_address)?, contact_to))
@@ -37,15 +32,6 @@ pub(super) fn mailer_and_templates(settings: &Settings) -> Result<(Mailer, MailT
 /// The recipient of a preview, and its sender while no mail server is set.
 const READER: &str = "reader@example.com";
 const SENDER: &str = "sender@example.com";
-
-/// Returns what stands in a copy that no recipient gets.
-fn placeholder(settings: &Settings) -> MailRecipient {
-    MailRecipient {
-        opted_in: Clock::System.now().date(),
-        through: "the site",
-        url: settings.public_url().to(&format!("{UNSUBSCRIBE_PATH}{TEST_COPY_TOKEN}")),
-    }
-}
 
 /// Returns a mailer for mail that is never sent.
 fn placeholder_mailer() -> Result<Mailer, InvalidSettings> {
@@ -57,7 +43,7 @@ fn placeholder_mailer() -> Result<Mailer, InvalidSettings> {
 pub(super) fn preview(settings: &Settings, file: &Path) -> Result<(), Failure> {
     let letter = read(file)?;
     let postal_address = settings.postal_address.as_deref().unwrap_or("(The setting `postal_address` goes here.)");
-    let recipient = placeholder(settings);
+    let recipient = placeholder(&settings.public_url(), Clock::System.now());
     let rendered = mail_templates(settings, postal_address)?.letter(&letter, &recipient, settings.letters_archive)?;
     rendered.check_size()?;
     let mailer = match &settings.mail {
@@ -84,32 +70,29 @@ pub(super) fn preview(settings: &Settings, file: &Path) -> Result<(), Failure> {
 
 /// The HTML as a browser shows it, which cannot look for the images in a mail.
 fn with_images(rendered: &RenderedMail) -> String {
-    rendered.images.iter().fold(rendered.html.clone(), |html, image| {
-        let url = format!("data:{};base64,{}", image.format.as_str(), STANDARD.encode(&image.bytes));
-        html.replace(&format!("cid:{}", image.content_id()), &url)
-    })
+    rendered
+        .html_with_images(|image| format!("data:{};base64,{}", image.format.as_str(), STANDARD.encode(&image.bytes)))
 }
 
 /// Fails as `preview` does if the letter is too long, before anybody is asked.
 pub(super) fn check_size(settings: &Settings, templates: &MailTemplates, letter: &Letter) -> Result<(), Failure> {
-    Ok(templates.letter(letter, &placeholder(settings), settings.letters_archive)?.check_size()?)
+    Ok(templates
+        .letter(letter, &placeholder(&settings.public_url(), Clock::System.now()), settings.letters_archive)?
+        .check_size()?)
 }
 
 pub(super) async fn test(settings: &Settings, file: &Path, to: &EmailAddress) -> Result<(), Failure> {
     let letter = read(file)?;
     let (mailer, templates, _) = mailer_and_templates(settings)?;
-    let recipient = placeholder(settings);
-    let mut rendered = templates.letter(&letter, &recipient, settings.letters_archive)?;
-    rendered.check_size()?;
-    rendered.subject = format!("[Test] {}", letter.subject);
-    let not_sent = |reason: &str| Failure::new(format!("The test copy was not sent: {}.", sanitize_line(reason)));
-    // As a real copy has, but this one belongs to nobody.
-    let tag = new_bounce_tag(&mailer).map_err(|failure| not_sent(&failure.to_string()))?;
-    let mail = compose_copy(&mailer, &rendered, to, &recipient, tag.as_ref(), Clock::System.now());
-    let mail = mail.ok_or_else(|| not_sent("SMTP cannot transport this address"))?;
-    let mut connection = mailer.connect().await.map_err(|failure| not_sent(failure.detail()))?;
-    connection.send(&mail).await.map_err(|failure| not_sent(failure.detail()))?;
-    connection.close().await;
+    let recipient = placeholder(&settings.public_url(), Clock::System.now());
+    let to_archive = (to, settings.letters_archive);
+    let now = Clock::System.now();
+    send_test_copy(&mailer, &templates, &letter, &recipient, to_archive, now).await.map_err(
+        |failure| match failure {
+            TestCopyFailure::Site(failure) => failure.into(),
+            failure @ TestCopyFailure::NotSent(_) => Failure::new(sanitize_line(&failure.to_string())),
+        },
+    )?;
     eprint_line(&format!("A test copy was sent to {}.", to.as_typed()));
     Ok(())
 }

@@ -20,7 +20,7 @@ use crate::cli::terminal::{confirm, eprint_line, progress_style, sanitize_line};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::desk::Change;
-use crate::domain::letters::{Letter, LetterForecast, LetterRun, letter_path};
+use crate::domain::letters::{Letter, LetterRun, letter_path};
 use crate::domain::sha256::Sha256;
 use crate::domain::text::quantity;
 use crate::store::{StartedLetter, Store};
@@ -65,20 +65,17 @@ pub(super) async fn send(settings: &Settings, arguments: SendArguments) -> Resul
     }
     let forecast = store.letter_forecast(started.as_ref().map(|_| &id), Clock::System.now()).await?;
     let was_sent = started.as_ref().is_some_and(|letter| letter.counts.sent + letter.counts.uncertain > 0);
-    match forecast {
+    match forecast.nobody() {
         // Those who wait must not get it any more. Sending notes that, and asks nobody.
-        LetterForecast { recipients: 0, .. } if was_sent => {}
-        LetterForecast { recipients: 0, .. } => return Err(nobody_gets_it(&forecast)),
-        LetterForecast { recipients, .. } => {
-            if forecast.others() > 0 {
-                let others = quantity(forecast.others(), "person does not get it", "people do not get it");
-                eprint_line(&format!("{others}: {}.", forecast.reasons()));
-            }
+        Some(_) if was_sent => {}
+        Some(nobody) => return Err(Failure::new(nobody)),
+        None => {
+            forecast.others_in_words().iter().for_each(|others| eprint_line(others));
             if settings.letters_archive && started.as_ref().is_none_or(|letter| letter.archived) {
                 let page = letter_path(&id, &sender.letter.subject);
                 eprint_line(&format!("Everybody can read it at {} (`letters_archive`).", sender.base_url.to(&page)));
             }
-            let people = quantity(recipients, "person", "people");
+            let people = quantity(forecast.recipients, "person", "people");
             confirm(&format!("Send “{}” to {people}?", sender.letter.subject), yes, "Nothing was sent.")?;
         }
     }
@@ -158,18 +155,6 @@ async fn latest(store: &Store) -> Result<Letter, Failure> {
     let latest = store.latest_letter().await?.and_then(|letter| Sha256::from_hex(&letter.id));
     let id = latest.ok_or_else(|| Failure::new(NO_LETTERS))?;
     store.stored_letter(&id).await?.ok_or_else(|| Failure::new(NO_LETTERS))
-}
-
-fn nobody_gets_it(forecast: &LetterForecast) -> Failure {
-    if forecast.others() == 0 {
-        return Failure::new("Nobody has opted in to the monthly letter yet, so nothing was sent.");
-    }
-    let wait = if forecast.had_letter > 0 {
-        " The next letter can go out next month; what cannot wait can stand on the site as `notice` in site.toml."
-    } else {
-        ""
-    };
-    Failure::new(format!("Nobody would get this letter, so nothing was sent: {}.{wait}", forecast.reasons()))
 }
 
 fn stopped(reason: &str, letter: Option<&StartedLetter>) -> Failure {

@@ -22,6 +22,28 @@ impl LetterForecast {
         self.had_letter + self.suppressed + self.same_mailbox + self.opted_out
     }
 
+    /// Says why nobody gets it, if that is so.
+    pub fn nobody(&self) -> Option<String> {
+        if self.recipients > 0 {
+            return None;
+        }
+        if self.others() == 0 {
+            return Some("Nobody has opted in to the monthly letter yet, so nothing was sent.".to_owned());
+        }
+        let wait = if self.had_letter > 0 {
+            " The next letter can go out next month; what cannot wait can stand on the site as `notice` in site.toml."
+        } else {
+            ""
+        };
+        Some(format!("Nobody would get this letter, so nothing was sent: {}.{wait}", self.reasons()))
+    }
+
+    /// Says how many do not get it and why, if there are any.
+    pub fn others_in_words(&self) -> Option<String> {
+        let others = quantity(self.others(), "person does not get it", "people do not get it");
+        (self.others() > 0).then(|| format!("{others}: {}.", self.reasons()))
+    }
+
     /// Why the others do not get it, as the end of a sentence.
     pub fn reasons(&self) -> String {
         let reasons = [

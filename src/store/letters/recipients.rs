@@ -218,7 +218,7 @@ impl Store {
 }
 
 /// People per page.
-const PAGE_SIZE: i64 = 1000;
+pub(super) const PAGE_SIZE: i64 = 1000;
 
 /// Some of the recipients, in the order of their normalized addresses.
 #[derive(Debug)]

@@ -5,6 +5,7 @@ mod confirm;
 mod failure;
 mod form;
 mod inbox;
+mod letters;
 mod overview;
 mod pager;
 mod people;

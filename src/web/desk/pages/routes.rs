@@ -1,5 +1,6 @@
 //! Which request leads to which page, and who may send it.
 
+use axum::body::Body;
 use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
 use http::Method;
@@ -8,7 +9,7 @@ use http::request::Parts;
 use super::failure::DeskFailure;
 use super::form::Form;
 use super::visit::{Visit, see_other};
-use super::{activity, inbox, overview, people, sign_in, site};
+use super::{activity, inbox, letters, overview, people, sign_in, site};
 use crate::web::app::App;
 use crate::web::desk::access::{Place, ROOT};
 use crate::web::headers::PRIVATE;
@@ -31,7 +32,7 @@ pub(in crate::web::desk) async fn respond(app: &App, place: Place, request: Requ
                 if !place.is_origin_of(&head.headers) {
                     return Err(DeskFailure::OtherOrigin);
                 }
-                change(app, &place, &head, Form::read(&head.headers, body).await?).await
+                change(app, &place, &head, body).await
             }
             _ => Err(DeskFailure::Method),
         }
@@ -69,6 +70,14 @@ async fn show(app: &App, place: &Place, head: &Parts) -> Result<Response, DeskFa
         ["inbox", id, "discard"] => inbox::ask_to_discard(&visit, id).await,
         ["people"] => people::page(&visit, &fields).await,
         ["people", key] => people::person(&visit, key).await,
+        ["letters"] => letters::page(&visit).await,
+        ["letters", "drafts", id] => letters::editor(&visit, id).await,
+        ["letters", "drafts", id, "preview"] => letters::preview(&visit, id).await,
+        ["letters", "drafts", id, "images", name] => letters::image(&visit, id, name).await,
+        ["letters", "drafts", id, "send"] => letters::ask(&visit, id).await,
+        ["letters", "drafts", id, "delete"] => letters::ask_to_delete(&visit, id).await,
+        ["letters", id] => letters::progress(&visit, id).await,
+        ["letters", id, "recipients"] => letters::recipients(&visit, id, &fields).await,
         ["site"] => site::page(&visit).await,
         ["site", "check"] => site::check(&visit).await,
         ["activity"] => activity::page(&visit, &fields).await,
@@ -76,7 +85,7 @@ async fn show(app: &App, place: &Place, head: &Parts) -> Result<Response, DeskFa
     }
 }
 
-async fn change(app: &App, place: &Place, head: &Parts, form: Form) -> Result<Response, DeskFailure> {
+async fn change(app: &App, place: &Place, head: &Parts, body: Body) -> Result<Response, DeskFailure> {
     let segments = segments(head);
     match segments.as_slice() {
         ["sign-in"] => return sign_in::mail_link(app, place, head).await,
@@ -84,6 +93,11 @@ async fn change(app: &App, place: &Place, head: &Parts, form: Form) -> Result<Re
         _ => {}
     }
     let Some(visit) = Visit::begin(app, place, head).await? else { return Err(DeskFailure::SignedOut) };
+    // It reads its own body, which is larger than those of the others.
+    if let ["letters", "drafts", id] = segments.as_slice() {
+        return letters::save(&visit, id, head, body).await;
+    }
+    let form = Form::read(&head.headers, body).await?;
     match segments.as_slice() {
         ["sign-out"] => sign_in::sign_out(&visit).await,
         ["inbox"] => inbox::search(&visit, &form).await,
@@ -98,6 +112,13 @@ async fn change(app: &App, place: &Place, head: &Parts, form: Form) -> Result<Re
         ["people", "suppress"] => people::suppress(&visit, &form).await,
         ["people", "unsuppress"] => people::unsuppress(&visit, &form).await,
         ["people", "erase"] => people::erase(&visit, &form).await,
+        ["letters", "new"] => letters::create(&visit).await,
+        ["letters", "drafts", id, "images", "remove"] => letters::remove_image(&visit, id, &form).await,
+        ["letters", "drafts", id, "send"] => letters::begin(&visit, id).await,
+        ["letters", "drafts", id, "delete"] => letters::delete(&visit, id).await,
+        ["letters", id, "stop"] => letters::stop(&visit, id).await,
+        ["letters", id, "go-on"] => letters::go_on(&visit, id).await,
+        ["letters", id, "recipients"] => letters::recipients(&visit, id, &form).await,
         ["site", "read-again"] => site::read_again(&visit).await,
         ["sessions", "end-all"] => site::end_all_sessions(&visit).await,
         ["sessions", "end"] => site::end_session(&visit, &form).await,

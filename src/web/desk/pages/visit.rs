@@ -23,6 +23,7 @@ use crate::web::tokens::look_up;
 /// Pages that others lead to.
 pub(super) const INBOX: &str = "/desk/inbox";
 pub(super) const PEOPLE: &str = "/desk/people";
+pub(super) const LETTERS: &str = "/desk/letters";
 
 pub(super) struct Visit<'a> {
     pub app: &'a App,
@@ -52,6 +53,11 @@ impl<'a> Visit<'a> {
     /// `current` is the path of the page in the navigation that this one belongs to.
     pub fn page(&self, template: &str, current: &str, page: Value) -> Response {
         shell::render(self.app, StatusCode::OK, template, &self.frame(current), page)
+    }
+
+    /// A page without the frame.
+    pub fn bare_page(&self, template: &str, page: Value) -> Response {
+        shell::render(self.app, StatusCode::OK, template, &Frame::default(), page)
     }
 
     pub fn frame<'f>(&'f self, current: &'f str) -> Frame<'f> {
@@ -101,12 +107,15 @@ pub(super) fn see_other(location: &str) -> Response {
 }
 
 /// What a page says that follows a change, by the word in its query.
-const DONE: [(&str, &str); 8] = [
+const DONE: [(&str, &str); 11] = [
     ("site-read", "The site is read again on every instance, within a few seconds."),
     ("session-ended", "The session is ended."),
     ("signed-out", "You are signed out."),
     ("answered", "The message is marked as answered."),
     ("retried", "What was not mailed is mailed within half a minute."),
+    ("saved", "The draft is saved."),
+    ("tested", "A test copy is on its way to you."),
+    ("draft-deleted", "The draft was deleted."),
     ("discarded", "The message was deleted."),
     ("suppressed", "The address is suppressed: it gets no mail, even if it opts in."),
     ("unsuppressed", "The address is no longer suppressed. If it is opted in, it gets the monthly letter."),

@@ -1,0 +1,54 @@
+//! The list: drafts, and letters that were begun.
+
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use super::DRAFTS;
+use crate::domain::letters::{Draft, LetterRun};
+use crate::domain::text::sanitize_line;
+use crate::store::StartedLetter;
+use crate::web::dashboard::format::{grouped, grouped_quantity};
+use crate::web::desk::pages::failure::DeskFailure;
+use crate::web::desk::pages::visit::{LETTERS, Visit};
+
+pub(in crate::web::desk::pages) async fn page(visit: &Visit<'_>) -> Result<Response, DeskFailure> {
+    let (drafts, letters) = (visit.database().drafts().await?, visit.database().letters().await?);
+    let shown = json!({
+        "title": "Letters",
+        "drafts": drafts.iter().map(draft).collect::<Vec<_>>(),
+        "letters": letters.iter().map(letter).collect::<Vec<_>>(),
+    });
+    Ok(visit.page("letters.html", LETTERS, shown))
+}
+
+fn draft(draft: &Draft) -> Value {
+    json!({
+        "path": format!("{DRAFTS}/{}", draft.id),
+        "title": sanitize_line(draft.fields().title()),
+        "at": draft.saved.rfc3339(),
+        "when": draft.saved.minute(),
+    })
+}
+
+fn letter(letter: &StartedLetter) -> Value {
+    let counts = &letter.counts;
+    let people = grouped_quantity(counts.recipients, "person", "people");
+    json!({
+        "path": format!("{LETTERS}/{}", letter.id),
+        "subject": sanitize_line(&letter.subject),
+        "state": state(letter),
+        "counts": format!("{} of {people}", grouped(counts.sent)),
+        "at": letter.started_at.rfc3339(),
+        "when": letter.started_at.minute(),
+    })
+}
+
+/// The word for a letter in a list.
+pub(super) const fn state(letter: &StartedLetter) -> &'static str {
+    match (letter.counts.waiting, letter.run) {
+        (0, _) => "sent",
+        (_, LetterRun::Service) => "sending",
+        (_, LetterRun::Stopped) => "stopped",
+        (_, LetterRun::Command) => "not finished",
+    }
+}

@@ -1,0 +1,197 @@
+//! Sending: the question before, the progress, stopping and going on, and who got the letter.
+
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use super::draft::{find, heading, letter_of};
+use super::list::state;
+use crate::actions::{LetterSender, letter_settings, opt_in_sentences, send_by_service, stop_letter};
+use crate::domain::desk::Change;
+use crate::domain::letters::{LetterRun, RecipientFilter, letter_path};
+use crate::domain::limits::DESK_PAGE_ROWS;
+use crate::domain::sha256::Sha256;
+use crate::domain::text::{quantity, sanitize_line};
+use crate::store::{ListedRecipient, StartedLetter};
+use crate::web::dashboard::format::{grouped, grouped_quantity};
+use crate::web::desk::pages::failure::DeskFailure;
+use crate::web::desk::pages::form::Form;
+use crate::web::desk::pages::pager::link;
+use crate::web::desk::pages::visit::{LETTERS, Visit, see_other};
+use crate::web::headers;
+
+/// Returns why no letter can be sent with these settings.
+pub(super) fn not_ready(visit: &Visit<'_>) -> Option<String> {
+    let settings = letter_settings(&visit.app.settings).map(drop);
+    settings.and_then(|()| LetterSender::check_base_url(&visit.app.base_url)).err().map(|why| why.to_string())
+}
+
+/// The page that says who gets the letter, and who does not and why, and asks.
+pub(in crate::web::desk::pages) async fn ask(visit: &Visit<'_>, id: &str) -> Result<Response, DeskFailure> {
+    let (draft, database, settings) = (find(visit, id).await?, visit.database(), &visit.app.settings);
+    let letter = letter_of(&draft)?;
+    let started = database.letter(&letter.id).await?;
+    let forecast = database.letter_forecast(started.as_ref().map(|_| &letter.id), visit.now).await?;
+    let problem =
+        not_ready(visit).or_else(|| started.is_some().then(|| ALREADY_BEGUN.to_owned())).or_else(|| forecast.nobody());
+    let archive = settings.letters_archive.then(|| visit.app.base_url.to(&letter_path(&letter.id, &letter.subject)));
+    let seconds = forecast.recipients / u64::from(settings.letter_rate);
+    let page = json!({
+        "title": format!("Send “{}”?", sanitize_line(&letter.subject)),
+        "draft": heading(&draft),
+        "problem": problem,
+        "people": grouped_quantity(forecast.recipients, "person", "people"),
+        "others": forecast.others_in_words(),
+        "opt_ins": opt_in_sentences(database.opt_in_counts().await?, settings.confirm_updates),
+        "archive": archive,
+        "takes": duration(seconds),
+    });
+    Ok(headers::with_frames(visit.page("letter_ask.html", LETTERS, page)))
+}
+
+const ALREADY_BEGUN: &str = "This very letter was sent before, or begun to be. Change its text to send another one.";
+
+/// Has the service send the letter of a draft, which ends being one.
+pub(in crate::web::desk::pages) async fn begin(visit: &Visit<'_>, id: &str) -> Result<Response, DeskFailure> {
+    let (draft, database) = (find(visit, id).await?, visit.database());
+    let letter = letter_of(&draft)?;
+    if let Some(why) = not_ready(visit) {
+        return Err(DeskFailure::Invalid(why));
+    }
+    let is_begun = database.letter(&letter.id).await?.is_some();
+    if is_begun || !send_by_service(database, &letter, LetterRun::Command, visit.now).await? {
+        return Err(DeskFailure::Invalid(ALREADY_BEGUN.to_owned()));
+    }
+    visit.record(Change::StartedLetter(letter.subject.clone())).await;
+    database.delete_draft(draft.id).await?;
+    Ok(see_other(&format!("{LETTERS}/{}", letter.id.hex())))
+}
+
+fn parse(id: &str) -> Result<Sha256, DeskFailure> {
+    Sha256::from_hex(id).ok_or(DeskFailure::NotFound)
+}
+
+pub(in crate::web::desk::pages) async fn progress(visit: &Visit<'_>, id: &str) -> Result<Response, DeskFailure> {
+    let (id, database) = (parse(id)?, visit.database());
+    let Some((run, reason)) = database.letter_run(&id).await? else { return Err(DeskFailure::NotFound) };
+    let (started, stored) = (database.letter(&id).await?, database.stored_letter(&id).await?);
+    let subject = stored.map(|letter| sanitize_line(&letter.subject)).unwrap_or_default();
+    let skipped = match &started {
+        Some(letter) if letter.counts.skipped > 0 => database.skip_reasons(&letter.id).await?,
+        _ => Vec::new(),
+    };
+    let page = json!({
+        "title": subject,
+        "path": format!("{LETTERS}/{}", id.hex()),
+        "is_sending": run == LetterRun::Service,
+        "can_stop": run == LetterRun::Service,
+        "can_go_on": run != LetterRun::Service && started.as_ref().is_none_or(|letter| letter.counts.waiting > 0),
+        "reason": reason.map(|reason| sanitize_line(&reason)),
+        "not_ready": not_ready(visit),
+        "letter": started.as_ref().map(|letter| view(visit, letter)),
+        "skipped": skipped.iter().map(|(reason, people)| format!("{reason} ({})", grouped(*people))).collect::<Vec<_>>().join(", "),
+        "states": RecipientFilter::ALL.map(RecipientFilter::as_str),
+    });
+    Ok(visit.page("letter.html", LETTERS, page))
+}
+
+fn view(visit: &Visit<'_>, letter: &StartedLetter) -> Value {
+    let counts = &letter.counts;
+    let done = counts.recipients - counts.waiting;
+    let left = duration(counts.waiting / u64::from(visit.app.settings.letter_rate));
+    let people = grouped_quantity(counts.recipients, "person", "people");
+    let sentence = match state(letter) {
+        "sending" => format!("{} of {} done, {left} left.", grouped(done), grouped(counts.recipients)),
+        "sent" => format!("Sent to {} of {people}.", grouped(counts.sent)),
+        _ => format!("{} of {} done, and {} wait.", grouped(done), grouped(counts.recipients), grouped(counts.waiting)),
+    };
+    let numbers = [
+        ("sent", counts.sent),
+        ("waiting", counts.waiting),
+        ("uncertain", counts.uncertain),
+        ("refused", counts.refused),
+        ("skipped", counts.skipped),
+        ("bounced", counts.bounced),
+    ];
+    let archive = letter.archived.then(|| Sha256::from_hex(&letter.id)).flatten();
+    json!({
+        "state": state(letter),
+        "sentence": sentence,
+        "done": done,
+        "recipients": counts.recipients,
+        "numbers": numbers.map(|(name, number)| json!({ "name": name, "number": grouped(number) })),
+        "started": letter.started_at.minute(),
+        "archive": archive.map(|id| visit.app.base_url.to(&letter_path(&id, &letter.subject))),
+    })
+}
+
+/// About how long that many seconds are.
+fn duration(seconds: u64) -> String {
+    match seconds {
+        0..2 => "a moment".to_owned(),
+        2..120 => format!("about {seconds} seconds"),
+        120..7200 => format!("about {}", quantity(seconds / 60, "minute", "minutes")),
+        _ => format!("about {}", quantity(seconds / 3600, "hour", "hours")),
+    }
+}
+
+pub(in crate::web::desk::pages) async fn stop(visit: &Visit<'_>, id: &str) -> Result<Response, DeskFailure> {
+    let (id, database) = (parse(id)?, visit.database());
+    let letter = database.stored_letter(&id).await?.ok_or(DeskFailure::NotFound)?;
+    if stop_letter(database, &id).await? {
+        visit.record(Change::StoppedLetter(letter.subject)).await;
+    }
+    Ok(see_other(&format!("{LETTERS}/{}", id.hex())))
+}
+
+pub(in crate::web::desk::pages) async fn go_on(visit: &Visit<'_>, id: &str) -> Result<Response, DeskFailure> {
+    let (id, database) = (parse(id)?, visit.database());
+    if let Some(why) = not_ready(visit) {
+        return Err(DeskFailure::Invalid(why));
+    }
+    let letter = database.stored_letter(&id).await?.ok_or(DeskFailure::NotFound)?;
+    let (run, _) = database.letter_run(&id).await?.ok_or(DeskFailure::NotFound)?;
+    if run != LetterRun::Service && send_by_service(database, &letter, run, visit.now).await? {
+        visit.record(Change::ContinuedLetter(letter.subject)).await;
+    }
+    Ok(see_other(&format!("{LETTERS}/{}", id.hex())))
+}
+
+/// Who got a letter, in the order of addresses. The place in the list is an address, so the pages are asked for by a form.
+pub(in crate::web::desk::pages) async fn recipients(
+    visit: &Visit<'_>,
+    id: &str,
+    form: &Form,
+) -> Result<Response, DeskFailure> {
+    let (id, database) = (parse(id)?, visit.database());
+    let letter = database.letter(&id).await?.ok_or(DeskFailure::NotFound)?;
+    let (filter, path) = (RecipientFilter::parse(form.text("state")), format!("{LETTERS}/{}", id.hex()));
+    let mut found = database.listed_recipients(&letter.id, filter, form.text("after"), DESK_PAGE_ROWS + 1).await?;
+    let has_more = found.len() > DESK_PAGE_ROWS;
+    found.truncate(DESK_PAGE_ROWS);
+    let filters = std::iter::once((None, "All")).chain(RecipientFilter::ALL.map(|state| (Some(state), state.as_str())));
+    let filters = filters.map(|(state, name)| {
+        let word = state.map_or("", RecipientFilter::as_str);
+        json!({ "name": name, "path": link(&format!("{path}/recipients"), &[("state", word)]), "current": state == filter })
+    });
+    let page = json!({
+        "title": "Recipients",
+        "path": path,
+        "subject": sanitize_line(&letter.subject),
+        "filters": filters.collect::<Vec<_>>(),
+        "state": filter.map(RecipientFilter::as_str),
+        "recipients": found.iter().map(recipient).collect::<Vec<_>>(),
+        "after": found.last().filter(|_| has_more).map(|recipient| &recipient.address),
+    });
+    Ok(visit.page("letter_recipients.html", LETTERS, page))
+}
+
+fn recipient(ListedRecipient { email, state, at, trouble, bounce, .. }: &ListedRecipient) -> Value {
+    json!({
+        "email": sanitize_line(email),
+        "state": state,
+        "at": at.rfc3339(),
+        "when": at.minute(),
+        "trouble": trouble.as_deref().map(sanitize_line),
+        "bounce": bounce,
+    })
+}
