@@ -12,10 +12,10 @@ const HERE = import.meta.dirname;
 
 /** How many suites run at once, and which take longest: they start first, so that none is left alone at the end. */
 const LANES = 2;
-const SLOWEST = ['firefox', 'schemathesis', 'axe', 'lighthouse', 'browser', 'dashboard', 'new-site', 'nu'];
+const SLOWEST = ['firefox', 'schemathesis', 'axe', 'lighthouse', 'desk', 'browser', 'dashboard', 'new-site', 'nu'];
 
-/** Not part of a run that names no suite: its browser is a large package, which trials/firefox installs. */
-const ONLY_BY_NAME = ['firefox'];
+/** Not part of a run that names no suite: their browser is a large package, which trials/firefox installs. */
+const ONLY_BY_NAME = ['firefox', 'desk-firefox'];
 /** These take long, and are part of a run that names no suite only with --https. */
 const ONLY_WITH_HTTPS = ['lighthouse', 'new-site', 'schemathesis'];
 
@@ -90,6 +90,17 @@ const SUITES = {
     await download(`${dashboard}/`, file, 200, 'text/html');
     await validate({ node, java }, [file]);
   },
+  desk: async ({ desks, tmp, node, java }) => {
+    const [small, full, empty] = await Promise.all([desks.small(), desks.full(), desks.empty()]);
+    const folder = join(tmp, 'desk');
+    const said = await node(join(HERE, 'desk.mjs'), folder, small, full, empty);
+    const [cases] = await Promise.all([
+      node(join(HERE, 'desk-browser.mjs'), empty, 'chromium'),
+      validate({ node, java }, (await readdir(folder)).map((name) => join(folder, name))),
+    ]);
+    return { note: `${said.trim()}; ${cases.trim()}` };
+  },
+  'desk-firefox': async ({ desks, node }) => reporting(node(join(HERE, 'desk-browser.mjs'), await desks.empty(), 'firefox')),
   'new-site': async ({ porchlight, serve, tmp, node }) => {
     const name = 'Tea & Time';
     for (const [kind, change] of [['new', () => {}], ['changed', changeSite]]) {
