@@ -1,7 +1,7 @@
 // Every page: width, colours, motion, links.
 import assert from 'node:assert/strict';
 import { form, submit, type } from './browser-cases.mjs';
-import { open } from './chromium.mjs';
+import { open, sideways } from './chromium.mjs';
 import { PAGES } from './pages.mjs';
 
 const MISSING = ['/no-such-page'];
@@ -13,15 +13,7 @@ async function everyPage(page, look) {
   }
 }
 
-async function expectNoSideways(page, where) {
-  const wide = await page.evaluate(() => {
-    const { scrollWidth, clientWidth } = document.documentElement;
-    return scrollWidth > clientWidth
-      ? [...document.querySelectorAll('body *')].filter((e) => e.getBoundingClientRect().right > clientWidth + 1).map((e) => e.outerHTML.slice(0, 100))
-      : [];
-  });
-  assert.deepEqual(wide, [], `${where} is wider than the screen`);
-}
+const expectNoSideways = async (page, where) => assert.deepEqual(await sideways(page), [], `${where} is wider than the screen`);
 
 /** How bright what the page shows is, from 0 to 1, measured on its picture. */
 async function brightness(page) {

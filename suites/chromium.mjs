@@ -21,3 +21,14 @@ export async function settle(page) {
   await page.waitForLoadState('load');
   await page.evaluate(() => document.fonts.ready.then(() => {}));
 }
+
+/** Nothing, unless the page is wider than the screen: then its width, and the elements that reach beyond the screen. */
+export const sideways = (page) =>
+  page.evaluate(() => {
+    const { scrollWidth, clientWidth } = document.documentElement;
+    if (scrollWidth <= clientWidth) return [];
+    const holder = (element) => (getComputedStyle(element).position === 'absolute' ? element.offsetParent : element.parentElement);
+    const scrolls = (element) => element && element !== document.body && (getComputedStyle(element).overflowX !== 'visible' || scrolls(holder(element)));
+    const beyond = (element) => element.getBoundingClientRect().right > clientWidth + 1 && !scrolls(holder(element));
+    return [`${scrollWidth} pixels`, ...[...document.querySelectorAll('body *')].filter(beyond).map((element) => element.outerHTML.slice(0, 100))];
+  });

@@ -6,13 +6,15 @@ import { join } from 'node:path';
 
 const PATIENCE = 30_000;
 
-/** A mail server that takes everything. */
-class Mailbox {
+/** A mail server that takes everything, but for the mails of which `refuses` says so. */
+export class Mailbox {
   #mails = [];
   #arrivals = new EventEmitter();
+  #refuses;
 
-  static async open() {
+  static async open(refuses = () => false) {
     const mailbox = new Mailbox();
+    mailbox.#refuses = refuses;
     const server = createServer((socket) => mailbox.#converse(socket)).unref();
     await new Promise((done) => server.listen(0, '127.0.0.1', done));
     mailbox.port = server.address().port;
@@ -28,9 +30,10 @@ class Mailbox {
       for (let end; (end = received.indexOf(body ? '\r\n.\r\n' : '\r\n')) >= 0; ) {
         const part = received.slice(0, end);
         received = received.slice(end + (body ? 5 : 2));
-        if (body) this.#keep(part);
+        const refused = body && this.#refuses(part);
+        if (body && !refused) this.#keep(part);
         body = !body && /^DATA/i.test(part);
-        socket.write(body ? '354 go on\r\n' : '250 taken\r\n');
+        socket.write(refused ? '550 5.7.1 <b>no</b>\r\n' : body ? '354 go on\r\n' : '250 taken\r\n');
         if (/^QUIT/i.test(part)) socket.end();
       }
     });

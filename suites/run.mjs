@@ -2,6 +2,7 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { emptyDesk, fullDesk, smallDesk } from './desk-service.mjs';
 import { Https } from './https.mjs';
 import { mailedPages } from './mailed.mjs';
 import { savePages } from './pages.mjs';
@@ -11,10 +12,10 @@ const HERE = import.meta.dirname;
 
 /** How many suites run at once, and which take longest: they start first, so that none is left alone at the end. */
 const LANES = 2;
-const SLOWEST = ['firefox', 'schemathesis', 'axe', 'lighthouse', 'browser', 'dashboard', 'new-site', 'nu'];
+const SLOWEST = ['firefox', 'schemathesis', 'axe', 'lighthouse', 'desk', 'browser', 'dashboard', 'new-site', 'nu'];
 
-/** Not part of a run that names no suite: its browser is a large package, which trials/firefox installs. */
-const ONLY_BY_NAME = ['firefox'];
+/** Not part of a run that names no suite: their browser is a large package, which trials/firefox installs. */
+const ONLY_BY_NAME = ['firefox', 'desk-firefox'];
 /** These take long, and are part of a run that names no suite only with --https. */
 const ONLY_WITH_HTTPS = ['lighthouse', 'new-site', 'schemathesis'];
 
@@ -62,27 +63,24 @@ const SUITES = {
     python('-m', 'schemathesis.cli', 'run', `${base}/openapi.json`, '--max-examples', '200', '--generation-deterministic',
       '--continue-on-failure', '--workers', '1', '--no-color'),
 
-  'html-validate': async ({ pages, node }) =>
-    node(module('html-validate/bin/html-validate.mjs'), '--config', join(HERE, 'html-validate.json'), '--max-warnings', '0',
-      ...(await pages())),
+  'html-validate': async ({ pages, node }) => htmlValidate(node, await pages()),
 
   nu: async ({ base, tmp, pages, java }) => {
-    const jar = module('vnu-jar/build/dist/vnu.jar');
     const files = await pages();
-    await java('-jar', jar, '--Werror', ...files);
+    await nu(java, ...files);
     const home = files.find((file) => file.endsWith('/home.html'));
     const style = /<link rel="stylesheet" href="([^"]+)"/.exec(await readFile(home, 'utf8'))?.[1];
     if (!style) throw new Failed('the home page names no stylesheet');
     const file = join(tmp, 'style.css');
     await download(base + style, file, 200, 'text/css');
-    await java('-jar', jar, '--Werror', '--css', file);
+    await nu(java, '--css', file);
   },
 
   browser: (context) => inBrowser('browser.mjs', context, 'chromium'),
   firefox: (context) => reporting(inBrowser('browser.mjs', context, 'firefox')),
   axe: async (context) => inBrowser('axe.mjs', context, await context.mailed()),
-  'screen-reader': async ({ base, node, mailed, record }) =>
-    reporting(node(join(HERE, 'screen-reader.mjs'), base, await mailed(), ...record)),
+  'screen-reader': async ({ base, node, mailed, desks, record }) =>
+    reporting(node(join(HERE, 'screen-reader.mjs'), base, await mailed(), await desks.small(), ...record)),
   dashboard: async ({ serve, tmp, node, java }) => {
     const port = await freePort();
     const base = await serve({ PORCHLIGHT_OPS_LISTEN: `127.0.0.1:${port}` });
@@ -90,9 +88,19 @@ const SUITES = {
     await node(join(HERE, 'dashboard.mjs'), base, dashboard);
     const file = join(tmp, 'dashboard.html');
     await download(`${dashboard}/`, file, 200, 'text/html');
-    await node(module('html-validate/bin/html-validate.mjs'), '--config', join(HERE, 'html-validate.json'), '--max-warnings', '0', file);
-    await java('-jar', module('vnu-jar/build/dist/vnu.jar'), '--Werror', file);
+    await validate({ node, java }, [file]);
   },
+  desk: async ({ desks, tmp, node, java }) => {
+    const [small, full, empty] = await Promise.all([desks.small(), desks.full(), desks.empty()]);
+    const folder = join(tmp, 'desk');
+    const said = await node(join(HERE, 'desk.mjs'), folder, small, full, empty);
+    const [cases] = await Promise.all([
+      node(join(HERE, 'desk-browser.mjs'), empty, 'chromium'),
+      validate({ node, java }, (await readdir(folder)).map((name) => join(folder, name))),
+    ]);
+    return { note: `${said.trim()}; ${cases.trim()}` };
+  },
+  'desk-firefox': async ({ desks, node }) => reporting(node(join(HERE, 'desk-browser.mjs'), await desks.empty(), 'firefox')),
   'new-site': async ({ porchlight, serve, tmp, node }) => {
     const name = 'Tea & Time';
     for (const [kind, change] of [['new', () => {}], ['changed', changeSite]]) {
@@ -101,7 +109,7 @@ const SUITES = {
       await change(folder);
       const base = await serve({ PORCHLIGHT_SITE_DIR: folder });
       const pages = await savePages(base, join(tmp, `${kind}-pages`));
-      await node(module('html-validate/bin/html-validate.mjs'), '--config', join(HERE, 'html-validate.json'), '--max-warnings', '0', ...pages);
+      await htmlValidate(node, pages);
       await node(join(HERE, 'new-site.mjs'), base, name);
     }
   },
@@ -125,6 +133,15 @@ const SUITES = {
   },
   weight: ({ base, node }) => reporting(node(join(HERE, 'weight.mjs'), base)),
 };
+
+const htmlValidate = (node, files) =>
+  node(module('html-validate/bin/html-validate.mjs'), '--config', join(HERE, 'html-validate.json'), '--max-warnings', '0', ...files);
+const nu = (java, ...args) => java('-jar', module('vnu-jar/build/dist/vnu.jar'), '--Werror', ...args);
+async function validate({ node, java }, files) {
+  await htmlValidate(node, files);
+  // What strangers wrote is in their languages.
+  await nu(java, '--no-langdetect', ...files);
+}
 
 /** What makers do first: a price, a notice, a signature, and a screenshot whose width and height are not those of the example. */
 async function changeSite(folder) {
@@ -276,6 +293,11 @@ async function runAll(binary, names, options, tmp) {
       /** Starts another service with settings of its own, which runs until the end; returns its address. */
       serve: async (settings) => (await another(settings)).base,
       mailed: async () => JSON.stringify(await mailedPages(another)),
+      desks: Object.fromEntries(
+        Object.entries({ empty: emptyDesk, small: smallDesk, full: fullDesk }).map(([kind, begin]) => [
+          kind, async () => JSON.stringify((await begin({ another, overHttps: Boolean(https) })).desk),
+        ]),
+      ),
     };
     return { context, used };
   };

@@ -1,18 +1,31 @@
-// usage: node screen-reader.mjs BASE_URL MAILED [--record]
-// MAILED is what `mailedPages` of mailed.mjs gives, as JSON.
-// Every page and every state of the forms, as a screen reader reads it, is what the files in screen-reader/ say; --record
-// writes them. Names that are missing and headings that skip a level are findings whatever is recorded.
+// usage: node screen-reader.mjs BASE_URL MAILED DESK [--record]
+// MAILED is what `mailedPages` of mailed.mjs gives, as JSON, and DESK what `smallDesk` of desk-service.mjs gives.
+// Every page and every state of the forms and of the desk, as a screen reader reads it, is what the files in screen-reader/ say;
+// --record writes them. Names that are missing and headings that skip a level are findings whatever is recorded.
 import { execFileSync } from 'node:child_process';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { noteAnnouncements, readAloud } from './aloud.mjs';
 import { launch, open } from './chromium.mjs';
+import { deskStates } from './desk-states.mjs';
 import { mailedStates, PLAIN_STATES, STATES, withoutScript } from './states.mjs';
 
-const [, , base, mailed, record] = process.argv;
+const [, , base, mailed, json, record] = process.argv;
+const desk = JSON.parse(json);
 const RECORDED = join(import.meta.dirname, 'screen-reader');
 const WORKERS = 2;
 const PATIENCE = 10_000;
+/** What differs from run to run. */
+const DIFFERING = [
+  [base, 'https://troupe.example'],
+  [desk.base, 'https://troupe.example'],
+  [/20\d\d-\d\d-\d\dT[\d:]+Z/g, 'TIME'],
+  [/(?<!\d)(20\d\d-\d\d-\d\d|\d{1,2} [A-Z][a-z]+ 20\d\d)\b/g, 'DATE'],
+  [/DATE, \d\d:\d\d UTC/g, 'TIME'],
+  [/(?<=message |reference |\[link: )[0-9a-f]{8}\b/gi, 'REFERENCE'],
+];
+/** These say how much room a disk has, and what was counted by chance. */
+const NOT_READ = ['check', 'overview'];
 
 /** Waits until everything that the page does in the next frames is done. */
 const frames = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
@@ -33,12 +46,13 @@ async function listen(browser, reach, scripted = true) {
     await reach(page, base);
     await frames(page);
     const { text, findings } = await readAloud(page);
-    // What differs from run to run.
-    return { text: text.replaceAll(base, 'https://troupe.example').replace(/\b(20\d\d-\d\d-\d\d|\d{1,2} [A-Z][a-z]+ 20\d\d)\b/g, 'DATE'), findings };
+    return { text: constant(text), findings };
   } finally {
     await context.close();
   }
 }
+
+const constant = (text) => DIFFERING.reduce((text, [pattern, word]) => text.replaceAll(pattern, word), text);
 
 const difference = (name, text) => {
   const recorded = join(RECORDED, `${name}.txt`);
@@ -56,6 +70,7 @@ const states = [
   ...Object.entries(STATES).map(([name, reach]) => [name, reach, true]),
   ...Object.entries(PLAIN_STATES).map(([name, reach]) => [`plain-${name}`, reach, false]),
   ...Object.entries(mailedStates(JSON.parse(mailed))).map(([name, reach]) => [name, reach, true]),
+  ...Object.entries(deskStates(desk)).filter(([name]) => !NOT_READ.includes(name)).map(([name, reach]) => [`desk-${name}`, reach, true]),
 ];
 if (record) {
   await rm(RECORDED, { recursive: true, force: true });

@@ -83,4 +83,4 @@ export const mailedStates = ({ base, confirm, unsubscribe, letter }) => {
 };
 
 /** Keeps the site's own script away; programs that look at the page may still bring theirs. */
-export const withoutScript = (context) => context.route('**/*.js', (route) => route.abort());
+export const withoutScript = (context) => context.route(({ pathname }) => pathname.endsWith('.js'), (route) => route.abort());
