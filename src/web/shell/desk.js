@@ -66,11 +66,12 @@ if (draft) {
     clearTimeout(timer);
     if (draft.dataset.waited) return;
     event.preventDefault();
-    saving.then(() => {
+    // A form cannot be submitted before this event has ended.
+    saving.then(() => setTimeout(() => {
       draft.dataset.waited = 'yes';
       draft.requestSubmit(event.submitter);
       delete draft.dataset.waited;
-    });
+    }));
   });
 }
 
