@@ -141,7 +141,8 @@ pub fn person_history(person: &PersonRecord) -> Vec<(Timestamp, String)> {
         let (received, state) = (&entry.received, entry.state.as_str());
         let mut text = format!("message {} from {} ({state}):", reference(received.id), received.contact.sender());
         for line in sanitize(received.contact.text.as_str()).lines() {
-            text = format!("{text}\n    {line}");
+            text += if line.is_empty() { "\n" } else { "\n    " };
+            text += line;
         }
         history.push((received.at, text));
     }

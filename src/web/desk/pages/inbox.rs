@@ -67,10 +67,12 @@ async fn list(visit: &Visit<'_>, fields: &Form, query: InboxQuery) -> Result<Res
 
 fn row(entry: &InboxEntry) -> Value {
     let contact = &entry.received.contact;
+    let text = excerpt(&sanitize_line(contact.text.as_str()), ROW_CHARS);
     json!({
         "id": entry.received.id,
         "from": sanitize_line(contact.name().unwrap_or(contact.email.as_typed())),
-        "text": excerpt(&sanitize_line(contact.text.as_str()), ROW_CHARS),
+        "text": text,
+        "is_cut": text.chars().count() == ROW_CHARS,
         "at": entry.received.at.rfc3339(),
         "when": entry.received.at.minute(),
         "state": state(entry),

@@ -70,6 +70,7 @@ async fn list(visit: &Visit<'_>, fields: &Form, searched: Option<&str>) -> Resul
         "totals": totals_in_words(totals),
         "filters": filters,
         "state": state.map(PersonState::as_str),
+        "state_name": FILTERS.iter().find(|(filter, _)| *filter == state).map(|(_, name)| name.to_lowercase()),
         "searched": searched,
         "invalid": invalid,
         "exact": exact.map(|email| sanitize_line(email.as_typed())),
