@@ -5,6 +5,7 @@ mod bucket;
 mod documented;
 mod inbox;
 mod interrupted;
+mod letters;
 mod pages;
 mod people;
 mod sign_in;

@@ -103,7 +103,7 @@ async fn every_page_is_private_to_the_browser_and_to_its_frame() {
 }
 
 /// Every change that a page of the desk offers.
-const CHANGES: [&str; 16] = [
+const CHANGES: [&str; 23] = [
     "sign-out",
     "inbox",
     "inbox/retry",
@@ -117,6 +117,13 @@ const CHANGES: [&str; 16] = [
     "people/suppress",
     "people/unsuppress",
     "people/erase",
+    "letters/new",
+    "letters/drafts/ID/send",
+    "letters/drafts/ID/delete",
+    "letters/drafts/ID/images/remove",
+    "letters/ID/stop",
+    "letters/ID/go-on",
+    "letters/ID/recipients",
     "site/read-again",
     "sessions/end",
     "sessions/end-all",

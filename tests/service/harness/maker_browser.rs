@@ -75,6 +75,10 @@ impl<'a> MakerBrowser<'a> {
     }
 
     pub async fn send(&self, method: Method, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        self.send_bytes(method, path, headers, body.as_bytes().to_vec()).await
+    }
+
+    pub async fn send_bytes(&self, method: Method, path: &str, headers: &[(&str, &str)], body: Vec<u8>) -> Answer {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             let name = HeaderName::from_bytes(name.as_bytes()).expect("a header name");
@@ -86,7 +90,7 @@ impl<'a> MakerBrowser<'a> {
             map.append("cookie", HeaderValue::from_str(&cookies.join("; ")).expect("cookies"));
         }
         let url = format!("http://{}{path}", self.address);
-        let response = self.client.request(method, url).headers(map).body(body.to_owned()).send().await;
+        let response = self.client.request(method, url).headers(map).body(body).send().await;
         let response = response.expect("an answer");
         let (status, headers) = (response.status(), response.headers().clone());
         for cookie in headers.get_all(SET_COOKIE) {
