@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::copies::{check_size, mailer_and_templates};
 use super::letter_file::read;
-use super::{NO_LETTERS, counts, outcome};
+use super::status::{NO_LETTERS, counts, outcome};
 use crate::actions::{LetterEnd, LetterEvent, LetterSender, opt_in_sentences, run_letter};
 use crate::cli::activity::record;
 use crate::cli::failure::Failure;

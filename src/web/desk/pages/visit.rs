@@ -24,6 +24,7 @@ use crate::web::tokens::look_up;
 pub(super) const INBOX: &str = "/desk/inbox";
 pub(super) const PEOPLE: &str = "/desk/people";
 pub(super) const LETTERS: &str = "/desk/letters";
+pub(super) const DRAFTS: &str = "/desk/letters/drafts";
 
 pub(super) struct Visit<'a> {
     pub app: &'a App,

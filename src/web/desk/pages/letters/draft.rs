@@ -8,10 +8,8 @@ use http::{HeaderValue, StatusCode};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::DRAFTS;
 use super::draft_form::DraftForm;
-use super::sending::not_ready;
-use crate::actions::{TestCopyFailure, create_draft, letter_settings, placeholder, send_test_copy};
+use crate::actions::{LetterSender, TestCopyFailure, create_draft, letter_settings, placeholder, send_test_copy};
 use crate::config::InvalidSettings;
 use crate::domain::desk::Change;
 use crate::domain::letters::{Draft, Letter};
@@ -22,7 +20,7 @@ use crate::mail::Mailer;
 use crate::web::desk::pages::confirm::Confirmation;
 use crate::web::desk::pages::failure::DeskFailure;
 use crate::web::desk::pages::form::Form;
-use crate::web::desk::pages::visit::{LETTERS, Visit, see_other};
+use crate::web::desk::pages::visit::{DRAFTS, LETTERS, Visit, see_other};
 use crate::web::headers;
 use crate::web::representation::HTML;
 
@@ -40,6 +38,12 @@ pub(in crate::web::desk::pages) async fn create(visit: &Visit<'_>) -> Result<Res
 pub(super) async fn find(visit: &Visit<'_>, id: &str) -> Result<Draft, DeskFailure> {
     let id = Uuid::parse_str(id).map_err(|_| DeskFailure::NotFound)?;
     visit.database().draft(id).await?.ok_or(DeskFailure::NotFound)
+}
+
+/// Returns why no letter can be sent with these settings.
+pub(super) fn not_ready(visit: &Visit<'_>) -> Option<String> {
+    let settings = letter_settings(&visit.app.settings).map(drop);
+    settings.and_then(|()| LetterSender::check_base_url(&visit.app.base_url)).err().map(|why| why.to_string())
 }
 
 /// The page with the text on one side, and the letter on the other.

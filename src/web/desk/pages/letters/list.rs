@@ -3,13 +3,12 @@
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::DRAFTS;
 use crate::domain::letters::{Draft, LetterRun};
 use crate::domain::text::sanitize_line;
 use crate::store::StartedLetter;
 use crate::web::dashboard::format::{grouped, grouped_quantity};
 use crate::web::desk::pages::failure::DeskFailure;
-use crate::web::desk::pages::visit::{LETTERS, Visit};
+use crate::web::desk::pages::visit::{DRAFTS, LETTERS, Visit};
 
 pub(in crate::web::desk::pages) async fn page(visit: &Visit<'_>) -> Result<Response, DeskFailure> {
     let (drafts, letters) = (visit.database().drafts().await?, visit.database().letters().await?);

@@ -8,6 +8,3 @@ mod sending;
 pub(super) use draft::{ask_to_delete, create, delete, editor, image, preview, remove_image, save};
 pub(super) use list::page;
 pub(super) use sending::{ask, begin, go_on, progress, recipients, stop};
-
-/// Where drafts are.
-const DRAFTS: &str = "/desk/letters/drafts";

@@ -3,9 +3,9 @@
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::draft::{find, heading, letter_of};
+use super::draft::{find, heading, letter_of, not_ready};
 use super::list::state;
-use crate::actions::{LetterSender, letter_settings, opt_in_sentences, send_by_service, stop_letter};
+use crate::actions::{opt_in_sentences, send_by_service, stop_letter};
 use crate::domain::desk::Change;
 use crate::domain::letters::{LetterRun, RecipientFilter, letter_path};
 use crate::domain::limits::DESK_PAGE_ROWS;
@@ -18,12 +18,6 @@ use crate::web::desk::pages::form::Form;
 use crate::web::desk::pages::pager::link;
 use crate::web::desk::pages::visit::{LETTERS, Visit, see_other};
 use crate::web::headers;
-
-/// Returns why no letter can be sent with these settings.
-pub(super) fn not_ready(visit: &Visit<'_>) -> Option<String> {
-    let settings = letter_settings(&visit.app.settings).map(drop);
-    settings.and_then(|()| LetterSender::check_base_url(&visit.app.base_url)).err().map(|why| why.to_string())
-}
 
 /// The page that says who gets the letter, and who does not and why, and asks.
 pub(in crate::web::desk::pages) async fn ask(visit: &Visit<'_>, id: &str) -> Result<Response, DeskFailure> {
