@@ -65,7 +65,15 @@ export async function fullDesk(context) {
   await fill(service.base, { messages: [REFUSED] });
   // The service gives up after seven days.
   await until("UPDATE outbox SET state = 'failed' WHERE state = 'waiting' AND tries > 0");
+  // No letter is sent from a preview, so this one is written into the database.
+  const letter = 'ab'.repeat(32);
+  const row = database.prepare('INSERT INTO letters (id, subject, started_at, waiting, refused, markdown, run, stop_reason) VALUES (?, ?, ?, 1, 1, ?, ?, ?)');
+  row.run(letter, 'What is <b>new</b> in November', Date.now(), '# What is new\n\nHello', 'stopped', `The mail server said: 554 5.7.1 ${'x'.repeat(200)}`);
+  const recipient = database.prepare('INSERT INTO letter_recipients (letter, address, state, at, tries, last_error) VALUES (?, ?, ?, ?, 0, ?)');
+  recipient.run(letter, LONG.email, 'refused', Date.now(), `554 5.7.1 <b>${'y'.repeat(200)}</b>`);
+  recipient.run(letter, PEOPLE[0].email, 'waiting', Date.now(), null);
   database.close();
+  await post(desk, '/letters/new', {});
   await fill(service.base, { messages: [WAITING] });
   return { service, desk };
 }

@@ -34,6 +34,7 @@ const ways = ({ origin, cookies }) => {
   const first = (page) => follow(page, page.locator('.rows a'));
   return {
     to,
+    first,
     message: find('/inbox?filter=failed', first),
     person: find('/people', first),
     /** Somebody who is in no list. */
@@ -70,6 +71,7 @@ export function deskStates(desk) {
     'person-suppressed': to('/people?state=suppressed', (page) => follow(page, page.locator('.rows a'))),
     'person-unknown': stranger({ email: 'nobody@example.com' }),
     'person-erase': person(PEOPLE[0], (page) => press(page, 'Erase…')),
+    letters: to('/letters'),
     site: to('/site'),
     'site-read-again': to('/site?done=site-read'),
     check: to('/site/check'),
@@ -84,7 +86,7 @@ export function deskStates(desk) {
 
 /** With those of `fullDesk`. */
 export function fullDeskStates(desk) {
-  const { to, message, person, stranger } = ways(desk);
+  const { to, first, message, person, stranger } = ways(desk);
   const older = (page) => follow(page, page.getByRole('link', { name: 'Older' }));
   return {
     'inbox-full': to('/inbox'),
@@ -112,6 +114,22 @@ export function fullDeskStates(desk) {
       await press(page, 'Erase the person');
     }),
     'activity-older': to('/activity', older),
+    'letters-full': to('/letters'),
+    draft: to('/letters', first),
+    'draft-without-a-subject': to('/letters', (page) => press(page, 'Write a letter')),
+    'draft-send': to('/letters', async (page) => {
+      await first(page);
+      await press(page, 'Send…');
+    }),
+    'draft-delete': to('/letters', async (page) => {
+      await first(page);
+      await follow(page, page.getByRole('link', { name: 'Delete…' }));
+    }),
+    letter: to('/letters', (page) => follow(page, page.locator('.stopped a'))),
+    'letter-recipients': to('/letters', async (page) => {
+      await follow(page, page.locator('.stopped a'));
+      await follow(page, page.getByRole('link', { name: 'refused' }));
+    }),
     'address-invalid': person(PEOPLE[0], async (page) => {
       await page.locator('main [name=email]').evaluateAll((fields) => fields.forEach((field) => (field.value = '<b>')));
       await press(page, 'Suppress');

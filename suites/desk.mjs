@@ -52,7 +52,7 @@ function watch(context) {
 
 /** Judges the status and the weight of the page that came last; gives its HTML. */
 async function htmlOf({ name, answers }) {
-  const document = answers.findLast((answer) => answer.request().isNavigationRequest());
+  const document = answers.findLast((answer) => answer.request().isNavigationRequest() && !answer.frame().parentFrame());
   if (document.status() !== (STATUS[name] ?? 200)) findings.push(`${name}: ${document.status()} for ${document.url()}`);
   const html = await document.text();
   const addresses = (pattern) => [...html.matchAll(pattern)].map(([, path]) => new URL(path, document.url()));
