@@ -8,14 +8,11 @@ use http::{HeaderMap, HeaderValue, Version};
 
 use crate::domain::network::BaseUrl;
 
+const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; \
+    font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
 const SECURITY_HEADERS: [(HeaderName, HeaderValue); 6] = [
-    (
-        CONTENT_SECURITY_POLICY,
-        HeaderValue::from_static(
-            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; \
-             font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
-        ),
-    ),
+    (CONTENT_SECURITY_POLICY, HeaderValue::from_static(PAGE_POLICY)),
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     (REFERRER_POLICY, HeaderValue::from_static("strict-origin-when-cross-origin")),
     (HeaderName::from_static("cross-origin-opener-policy"), HeaderValue::from_static("same-origin")),
@@ -25,6 +22,18 @@ const SECURITY_HEADERS: [(HeaderName, HeaderValue); 6] = [
         HeaderValue::from_static("camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
     ),
 ];
+
+/// Of a page that shows another one of this service in a frame.
+pub(crate) fn policy_with_frame() -> (HeaderName, String) {
+    (CONTENT_SECURITY_POLICY, format!("{PAGE_POLICY}; frame-src 'self'"))
+}
+
+/// Of a page in such a frame: nothing but text, style and images.
+pub(crate) const FRAMED_POLICY: (HeaderName, &str) = (
+    CONTENT_SECURITY_POLICY,
+    "default-src 'none'; style-src 'self'; img-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; \
+     frame-ancestors 'self'",
+);
 
 /// HSTS for two years, so that browsers no longer load the site over http. `None`: the site is not served over https.
 pub(crate) fn hsts(base_url: &BaseUrl, includes_subdomains: bool) -> Option<HeaderValue> {
@@ -49,7 +58,7 @@ pub(crate) const SHOWN_BY_OTHER_SITES: (HeaderName, &str) =
 
 /// Those that the response has stay. Prebuilt responses have all of them.
 pub(crate) fn add_security_headers(headers: &mut HeaderMap) {
-    if headers.contains_key(CONTENT_SECURITY_POLICY) {
+    if headers.contains_key(X_CONTENT_TYPE_OPTIONS) {
         return;
     }
     headers.reserve(SECURITY_HEADERS.len());

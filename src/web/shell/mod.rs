@@ -26,7 +26,7 @@ const SCRIPT_TEXT: &str = include_str!("desk.js");
 /// The font, among the files of the site.
 const SERIF: &str = "assets/serif.woff2";
 
-const TEMPLATES: [(&str, &str); 16] = [
+const TEMPLATES: [(&str, &str); 22] = [
     ("shell.html", include_str!("shell.html")),
     ("dashboard.html", include_str!("dashboard.html")),
     ("sign_in.html", include_str!("sign_in.html")),
@@ -40,6 +40,12 @@ const TEMPLATES: [(&str, &str); 16] = [
     ("inbox_message.html", include_str!("inbox_message.html")),
     ("people.html", include_str!("people.html")),
     ("person.html", include_str!("person.html")),
+    ("charts.html", include_str!("charts.html")),
+    ("update_checks.html", include_str!("update_checks.html")),
+    ("releases.html", include_str!("releases.html")),
+    ("release.html", include_str!("release.html")),
+    ("release_fields.html", include_str!("release_fields.html")),
+    ("notes.html", include_str!("notes.html")),
     ("check.html", include_str!("check.html")),
     ("confirm.html", include_str!("confirm.html")),
     ("outcome.html", include_str!("outcome.html")),
@@ -84,10 +90,11 @@ pub(crate) struct Frame<'a> {
 }
 
 /// The pages of the navigation.
-const NAVIGATION: [(&str, &str); 5] = [
+const NAVIGATION: [(&str, &str); 6] = [
     ("Overview", "/desk"),
     ("Inbox", "/desk/inbox"),
     ("People", "/desk/people"),
+    ("Releases", "/desk/releases"),
     ("Site", "/desk/site"),
     ("Activity", "/desk/activity"),
 ];

@@ -7,8 +7,8 @@ use http::request::Parts;
 
 use super::failure::DeskFailure;
 use super::form::Form;
-use super::visit::{Visit, see_other};
-use super::{activity, inbox, overview, people, sign_in, site};
+use super::visit::{RELEASES, Visit, see_other};
+use super::{activity, inbox, overview, people, release, releases, sign_in, site};
 use crate::web::app::App;
 use crate::web::desk::access::{Place, ROOT};
 use crate::web::headers::PRIVATE;
@@ -28,6 +28,10 @@ pub(in crate::web::desk) async fn respond(app: &App, place: Place, request: Requ
                 // Before the body is read.
                 if !place.is_origin_of(&head.headers) {
                     return Err(DeskFailure::OtherOrigin);
+                }
+                // Its body may be a disk image.
+                if path == RELEASES {
+                    return Box::pin(releases::publish(app, &place, &head, body)).await;
                 }
                 change(app, &place, &head, Form::read(&head.headers, body).await?).await
             }
@@ -67,6 +71,10 @@ async fn show(app: &App, place: &Place, head: &Parts) -> Result<Response, DeskFa
         ["inbox", id, "discard"] => inbox::ask_to_discard(&visit, id).await,
         ["people"] => people::page(&visit, &fields).await,
         ["people", key] => people::person(&visit, key).await,
+        ["releases"] => releases::page(&visit, &fields).await,
+        ["release", version] => release::page(&visit, version).await,
+        ["release", version, "withdraw"] => release::ask_to_withdraw(&visit, version).await,
+        ["notes"] => release::notes(&visit, &fields).await,
         ["site"] => site::page(&visit).await,
         ["site", "check"] => site::check(&visit).await,
         ["activity"] => activity::page(&visit, &fields).await,
@@ -96,6 +104,10 @@ async fn change(app: &App, place: &Place, head: &Parts, form: Form) -> Result<Re
         ["people", "suppress"] => people::suppress(&visit, &form).await,
         ["people", "unsuppress"] => people::unsuppress(&visit, &form).await,
         ["people", "erase"] => people::erase(&visit, &form).await,
+        ["release", version] => release::edit(&visit, version, &form).await,
+        ["release", version, "withdraw"] => release::withdraw(&visit, version, &form).await,
+        ["release", version, "restore"] => release::restore(&visit, version).await,
+        ["notes"] => Ok(release::preview(&visit, form.text("notes"))),
         ["site", "read-again"] => site::read_again(&visit).await,
         ["sessions", "end-all"] => site::end_all_sessions(&visit).await,
         ["sessions", "end"] => site::end_session(&visit, &form).await,

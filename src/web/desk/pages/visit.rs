@@ -10,18 +10,21 @@ use super::failure::DeskFailure;
 use crate::actions::find_session;
 use crate::domain::desk::{Actor, Change, Session};
 use crate::domain::limits::MAX_COUNTED_MAILS;
+use crate::domain::releases::Version;
 use crate::domain::time::Timestamp;
 use crate::store::Store;
 use crate::web::app::App;
 use crate::web::dashboard::format::grouped;
 use crate::web::desk::access::{Cookie, Place};
 use crate::web::desk::activity::record;
+use crate::web::headers::policy_with_frame;
 use crate::web::shell::{self, Frame};
 use crate::web::tokens::look_up;
 
 /// Pages that others lead to.
 pub(super) const INBOX: &str = "/desk/inbox";
 pub(super) const PEOPLE: &str = "/desk/people";
+pub(super) const RELEASES: &str = "/desk/releases";
 
 pub(super) struct Visit<'a> {
     pub app: &'a App,
@@ -59,9 +62,18 @@ impl<'a> Visit<'a> {
         Frame { current, session, is_of_desk: true, unanswered, done: self.done, ..Frame::default() }
     }
 
+    /// The same, of a page that has a frame, and says why something was refused.
+    pub fn page_with_frame(&self, status: StatusCode, template: &str, current: &str, page: Value) -> Response {
+        ([policy_with_frame()], shell::render(self.app, status, template, &self.frame(current), page)).into_response()
+    }
+
     /// Records what was just done.
     pub async fn record(&self, change: Change) {
-        record(self.app, &Actor::Session(self.session.name.clone()), &change).await;
+        record(self.app, &self.actor(), &change).await;
+    }
+
+    pub fn actor(&self) -> Actor {
+        Actor::Session(self.session.name.clone())
     }
 }
 
@@ -73,18 +85,27 @@ async fn session_of(app: &App, place: &Place, head: &Parts) -> Result<Option<Ses
     Ok(look_up(app, found).await?)
 }
 
+pub(super) fn release_path(version: &Version) -> String {
+    format!("/desk/release/{version}")
+}
+
 pub(super) fn see_other(location: &str) -> Response {
     (StatusCode::SEE_OTHER, [(LOCATION, location)]).into_response()
 }
 
 /// What a page says that follows a change, by the word in its query.
-const DONE: [(&str, &str); 8] = [
+const DONE: [(&str, &str); 13] = [
     ("site-read", "The site is read again on every instance, within a few seconds."),
     ("session-ended", "The session is ended."),
     ("signed-out", "You are signed out."),
     ("answered", "The message is marked as answered."),
     ("retried", "What was not mailed is mailed within half a minute."),
     ("discarded", "The message was deleted."),
+    ("published", "The release is published, and shown on every instance within a second."),
+    ("known", "This version was published before, with the same image. Nothing was changed."),
+    ("edited", "The release was changed. The site shows it within a second."),
+    ("withdrawn", "The release is withdrawn: nobody can download it any more."),
+    ("restored", "The release is offered again."),
     ("suppressed", "The address is suppressed: it gets no mail, even if it opts in."),
     ("unsuppressed", "The address is no longer suppressed. If it is opted in, it gets the monthly letter."),
 ];
