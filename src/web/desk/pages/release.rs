@@ -14,7 +14,7 @@ use crate::actions::{ChangeFailure, ImageStore, check_withdrawable, edit_release
 use crate::domain::desk::Change;
 use crate::domain::limits::MAX_REASON_CHARS;
 use crate::domain::releases::{BuildNumber, Reason, Release, Releases, Signature, Version};
-use crate::site::{markdown_to_html, nest_markdown};
+use crate::site::nested_to_html;
 use crate::web::dashboard::format::grouped;
 use crate::web::desk::releases::show_everywhere;
 use crate::web::headers::FRAMED_POLICY;
@@ -175,7 +175,6 @@ pub(super) async fn notes(visit: &Visit<'_>, query: &Form) -> Result<Response, D
 
 /// Notes as the page of releases shows them.
 pub(super) fn preview(visit: &Visit<'_>, markdown: &str) -> Response {
-    let html = markdown_to_html(&nest_markdown(markdown, "notes"));
-    let page = json!({ "notes": html });
+    let page = json!({ "notes": nested_to_html(markdown, "notes") });
     ([FRAMED_POLICY], shell::render(visit.app, StatusCode::OK, "notes.html", &visit.frame(LIST), page)).into_response()
 }
