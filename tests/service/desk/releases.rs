@@ -83,6 +83,40 @@ async fn the_list_says_of_each_release_what_it_is() {
 }
 
 #[tokio::test]
+async fn a_long_list_has_pages() {
+    on_each_database_with(private(), async |service| {
+        let browser = MakerBrowser::signed_in(service).await;
+        let row =
+            |n: u8| format!("('1.{n}.0', '1.{n}', 'T-1.{n}.dmg', 7, '{}', '', 'stable', 0, 0, {n})", "ab".repeat(32));
+        let rows = (1..=120).map(row).collect::<Vec<_>>().join(", ");
+        let columns = "version, written, file, length, sha256, notes, channel, critical, phased_days, published_at";
+        service.database.execute(&format!("INSERT INTO releases ({columns}) VALUES {rows}")).await;
+        let (mut path, mut found, mut pages) = ("/desk/releases".to_owned(), Vec::new(), Vec::new());
+        loop {
+            let page = browser.get(&path).await.text();
+            let versions = markup::texts(&page, "b");
+            assert!(versions.len() <= 50, "{versions:?}");
+            found.extend(versions);
+            pages.push(path);
+            match markup::attributes(&page, "a", "href").into_iter().find(|link| link.contains("older=")) {
+                Some(older) => path = older,
+                None => break,
+            }
+        }
+        let all: Vec<_> = (1..=120).rev().map(|n| format!("1.{n}")).collect();
+        assert_eq!((found, pages.len()), (all, 3));
+        let newer = async |path: &str| {
+            let page = browser.get(path).await.text();
+            markup::attributes(&page, "a", "href").into_iter().find(|link| link.contains("newer=")).expect("a link")
+        };
+        let back = newer(&newer(&pages[2]).await).await;
+        let [first, again] = [browser.get("/desk/releases").await.text(), browser.get(&back).await.text()];
+        assert_eq!(markup::texts(&first, "b"), markup::texts(&again, "b"));
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_release_has_a_page_with_all_that_is_known_of_it() {
     on_each_database_with(private(), async |service| {
         let browser = MakerBrowser::signed_in(service).await;

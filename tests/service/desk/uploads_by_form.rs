@@ -136,7 +136,10 @@ async fn what_cannot_be_published_is_refused_with_its_reason_and_nothing_that_wa
             let page = answer.text();
             assert_eq!(answer.status, status, "{fields:?}");
             assert!(refusal(&page).contains(words), "{fields:?}: {}", refusal(&page));
-            assert!(!refusal(&page).contains("--") && !page.contains("<b>1</b>") && !page.contains("<img src=x"), "{page}");
+            assert!(
+                !refusal(&page).contains("--") && !page.contains("<b>1</b>") && !page.contains("<img src=x"),
+                "{page}"
+            );
             assert!(!page.contains(service.releases_dir().to_str().unwrap()), "{page}");
             let typed = markup::attributes(&page, "input", "value");
             for (name, value) in fields.iter().filter(|(name, _)| *name != "notes") {
