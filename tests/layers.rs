@@ -121,6 +121,7 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
                 "desk::api::releases",
                 "desk::api::requests",
                 "desk::pages::*",
+                "desk::releases",
                 "forms",
                 "mcp",
                 "mcp::calls",

@@ -172,6 +172,8 @@ pub const MAX_ROLLOUT_DAYS: u16 = 365;
 pub const MAX_REASON_CHARS: usize = 500;
 /// Largest release notes.
 pub const MAX_RELEASE_NOTES_BYTES: usize = 64 * 1024;
+/// The fields of a form of the desk, which browsers send with longer line breaks.
+pub const MAX_FORM_BYTES: u64 = 256 * 1024;
 
 /// Longest name of a token, or of a session of the desk.
 pub const MAX_CREDENTIAL_NAME_BYTES: usize = 64;

@@ -35,7 +35,7 @@ pub use facts::{AppleSignature, Policies, SiteFacts};
 pub use language::Language;
 pub use letters::LetterPage;
 pub use mail_templates::{CurrentMailTemplates, MailRecipient, MailTemplates, RenderedMail};
-pub use markdown::{markdown_to_html, nest_markdown};
+pub use markdown::{markdown_to_html, nest_markdown, nested_to_html};
 pub use notes::SiteNote;
 pub use page::{Form, FormErrors, FormValues, ListedPage, Page, PageAddress, PageName, Skill};
 pub use starter::{AppName, SampleText, starter_languages, write_starter};

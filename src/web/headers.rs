@@ -2,21 +2,17 @@
 
 use std::net::IpAddr;
 
-use axum::response::Response;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, HeaderName, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Version};
 
 use crate::domain::network::BaseUrl;
 
+const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; \
+    font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
 const SECURITY_HEADERS: [(HeaderName, HeaderValue); 6] = [
-    (
-        CONTENT_SECURITY_POLICY,
-        HeaderValue::from_static(
-            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; \
-             font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
-        ),
-    ),
+    (CONTENT_SECURITY_POLICY, HeaderValue::from_static(PAGE_POLICY)),
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     (REFERRER_POLICY, HeaderValue::from_static("strict-origin-when-cross-origin")),
     (HeaderName::from_static("cross-origin-opener-policy"), HeaderValue::from_static("same-origin")),
@@ -26,6 +22,18 @@ const SECURITY_HEADERS: [(HeaderName, HeaderValue); 6] = [
         HeaderValue::from_static("camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
     ),
 ];
+
+/// Of a page that shows another one of this service in a frame.
+pub(crate) fn policy_with_frame() -> (HeaderName, String) {
+    (CONTENT_SECURITY_POLICY, format!("{PAGE_POLICY}; frame-src 'self'"))
+}
+
+/// Of a page in such a frame: nothing but text, style and images.
+pub(crate) const FRAMED_POLICY: (HeaderName, &str) = (
+    CONTENT_SECURITY_POLICY,
+    "default-src 'none'; style-src 'self'; img-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; \
+     frame-ancestors 'self'",
+);
 
 /// HSTS for two years, so that browsers no longer load the site over http. `None`: the site is not served over https.
 pub(crate) fn hsts(base_url: &BaseUrl, includes_subdomains: bool) -> Option<HeaderValue> {
@@ -50,30 +58,12 @@ pub(crate) const SHOWN_BY_OTHER_SITES: (HeaderName, &str) =
 
 /// Those that the response has stay. Prebuilt responses have all of them.
 pub(crate) fn add_security_headers(headers: &mut HeaderMap) {
-    if headers.contains_key(CONTENT_SECURITY_POLICY) {
+    if headers.contains_key(X_CONTENT_TYPE_OPTIONS) {
         return;
     }
     headers.reserve(SECURITY_HEADERS.len());
     for (name, value) in SECURITY_HEADERS {
         headers.entry(name).or_insert(value);
-    }
-}
-
-/// Gives a response a policy of its own, with all other security headers.
-pub(crate) fn with_policy(mut response: Response, policy: HeaderValue) -> Response {
-    add_security_headers(response.headers_mut());
-    response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
-    response
-}
-
-/// Lets a page show others of the same origin in frames.
-pub(crate) fn with_frames(mut response: Response) -> Response {
-    add_security_headers(response.headers_mut());
-    let policy = response.headers().get(CONTENT_SECURITY_POLICY).and_then(|policy| policy.to_str().ok());
-    let policy = policy.and_then(|policy| HeaderValue::try_from(format!("{policy}; frame-src 'self'")).ok());
-    match policy {
-        Some(policy) => with_policy(response, policy),
-        None => response,
     }
 }
 

@@ -8,8 +8,10 @@ mod interrupted;
 mod letters;
 mod pages;
 mod people;
+mod releases;
 mod sign_in;
 mod uploads;
+mod uploads_by_form;
 
 use std::time::{Duration, Instant};
 
@@ -46,6 +48,12 @@ fn run(service: &Service, arguments: &[&str]) -> (i32, String, String) {
     let output = Program::run_to_end(command.args(["--database-url", service.database.url()]));
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
     (output.status.code().expect("an exit code"), text(output.stdout), text(output.stderr))
+}
+
+/// What `release list --json` prints.
+fn listed(service: &Service) -> Value {
+    let output = Program::run_to_end(&mut service.release_command(&["list", "--json"]));
+    serde_json::from_slice(&output.stdout).expect("JSON and nothing else")
 }
 
 fn token(service: &Service) -> String {

@@ -8,6 +8,7 @@
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::statvfs;
@@ -57,8 +58,8 @@ pub enum ImageSource {
 /// An image that arrives while it is published.
 pub struct ImageStream {
     pub bytes: Box<dyn Read + Send>,
-    /// `None`: as many bytes as there are.
-    pub length: Option<u64>,
+    /// How many bytes it has, as far as that is known: a form only says how long all of it is. `None`: as many as there are.
+    pub length: Option<RangeInclusive<u64>>,
     /// Cancelled when the service stops. The bytes end then.
     pub stop: CancellationToken,
 }
@@ -230,7 +231,7 @@ async fn receive(
         let partial = Partial::begin(folder)?;
         let free = statvfs(folder).map(|stats| stats.f_bavail.saturating_mul(stats.f_frsize));
         let free = free.map_err(|why| unwritable(folder, why.into()))?;
-        match stream.length {
+        match stream.length.as_ref().map(|length| *length.end()) {
             Some(length) if length > free => Err(PublishFailure::NoRoom { folder: folder.to_owned(), free, length }),
             _ => Ok(partial),
         }
@@ -293,12 +294,13 @@ pub(super) async fn read_stream(
     progress: impl FnMut(u64, u64) + Send + 'static,
 ) -> Result<(u64, Sha256), PublishFailure> {
     let ImageStream { bytes, length, stop } = stream;
-    let read = copy_image(STREAM.into(), bytes, length, copy_to, progress).await;
+    let longest = length.as_ref().map(|length| *length.end());
+    let read = copy_image(STREAM.into(), bytes, longest, copy_to, progress).await;
     match (read, length) {
         (Ok(read), None) => Ok(read),
-        (Ok(read), Some(length)) if read.0 == length => Ok(read),
+        (Ok(read), Some(length)) if length.contains(&read.0) => Ok(read),
         (Ok(_) | Err(PublishFailure::Unreadable { .. }), _) if stop.is_cancelled() => Err(PublishFailure::Stopped),
-        (Ok((arrived, _)), Some(length)) => Err(PublishFailure::Incomplete { arrived, length }),
+        (Ok((arrived, _)), Some(length)) => Err(PublishFailure::Incomplete { arrived, length: *length.end() }),
         (Err(failure), _) => Err(failure),
     }
 }

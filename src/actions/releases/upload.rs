@@ -26,7 +26,7 @@ pub async fn upload_release(
         return publish_release(release_store, new_release, image, at, |_, _| {}).await.map(Uploaded::New);
     };
     // What has another length need not be read.
-    let may_be_same = image.length.is_none_or(|length| length == known.length);
+    let may_be_same = image.length.as_ref().is_none_or(|length| length.contains(&known.length));
     if may_be_same && read_stream(image, None, |_, _| {}).await? == (known.length, known.sha256) {
         return Ok(Uploaded::Known(known));
     }

@@ -3,6 +3,7 @@
 use comrak::nodes::{AstNode, NodeValue};
 use comrak::{Arena, Node};
 
+use super::document::Document;
 use super::parse::{AnchorNames, heading_level, slug};
 use crate::domain::markdown::{options, parse, without_anchor};
 
@@ -72,6 +73,11 @@ pub(super) fn avoid_misreading(node: Node) {
     }
 }
 
+/// Renders such Markdown as the page around it does.
+pub fn nested_to_html(markdown: &str, scope: &str) -> String {
+    Document::parse(&nest_markdown(markdown, scope)).render().body
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -79,7 +85,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::site::markdown::document::Document;
 
     #[test]
     fn headings_start_at_the_third_level() {

@@ -126,7 +126,6 @@ impl DashboardData {
     }
 
     fn view(&self, app: &App) -> Value {
-        let newest = app.service.catalog.cached().newest().map(|release| release.version.to_string());
         json!({
             "tiles": tiles(app, self),
             "downloads": charts::downloads(&self.selected),
@@ -137,12 +136,23 @@ impl DashboardData {
             "channels": tables::channels(&self.selected),
             "tools": tables::tools(&self.selected),
             "releases": tables::bar_table(["Version", "Images"], &self.recent_images),
-            "update_checks": charts::update_checks(&self.selected, newest.as_deref()),
+            "update_checks": charts::update_checks(&self.selected, newest(app).as_deref()),
             "update_macos": tables::bar_table(["macOS", "Checks"], &self.selected.updates.macos),
             "update_processors": tables::bar_table(["Processor", "Checks"], &self.selected.updates.processors),
             "mail": health::mail(&self.summary),
         })
     }
+}
+
+/// The chart and the table of update checks by day, as the overview has them. `None` if there were none.
+pub(super) async fn update_checks(app: &App) -> Result<Option<Value>, StoreFailure> {
+    let today = Day::of(app.service.clock.now());
+    let daily = statistics(&app.service.ops_pool, Period::Day, StatisticsRange::Chart, today).await?;
+    Ok(charts::update_checks(&daily, newest(app).as_deref()))
+}
+
+fn newest(app: &App) -> Option<String> {
+    app.service.catalog.cached().newest().map(|release| release.version.to_string())
 }
 
 fn sum(counts: &[(String, u64)]) -> u64 {

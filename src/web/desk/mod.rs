@@ -4,6 +4,7 @@ mod access;
 mod activity;
 mod api;
 mod pages;
+mod releases;
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};

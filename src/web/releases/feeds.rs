@@ -62,7 +62,7 @@ fn release_list(facts: &SiteFacts, base_url: &BaseUrl, releases: &Releases, samp
             "channel": release.channel.as_str(),
             "critical": release.critical,
             "notes": release.notes.as_str(),
-            "url": url(release, base_url),
+            "url": image_url(release, base_url),
         })
     });
     let mut list = json!({
@@ -124,7 +124,7 @@ pub(crate) fn release_view(release: &Release, base_url: &BaseUrl) -> Value {
         "sha256": release.sha256.hex(),
         "signature": release.signature.as_ref().map(Signature::as_str),
         "file": release.file.to_string(),
-        "url": url(release, base_url),
+        "url": image_url(release, base_url),
         "minimum_macos": release.minimum_macos.as_ref().map(MacosVersion::as_str),
         "prerelease": !release.channel.is_stable(),
         "channel": release.channel.as_str(),
@@ -152,7 +152,7 @@ pub(crate) fn withdrawn_views(releases: &Releases) -> Vec<Value> {
 }
 
 /// The URL of the image of this version.
-fn url(release: &Release, base_url: &BaseUrl) -> String {
+pub(crate) fn image_url(release: &Release, base_url: &BaseUrl) -> String {
     release.external_url.clone().unwrap_or_else(|| base_url.to(&image_path(&release.file)))
 }
 

@@ -90,3 +90,104 @@ const refresh = async () => {
   if (live()) setTimeout(refresh, 2000);
 };
 if (live()) setTimeout(refresh, 2000);
+
+// The notes of a release are shown as they are typed: the answer takes the place of what the frame shows, so that it keeps its
+// place, and the history of the browser gets no entries. Without this, a button sends the form into the frame.
+for (const text of document.querySelectorAll('textarea[data-preview]')) {
+  const frame = text.form.querySelector('iframe');
+  let [timer, latest] = [0, 0];
+  text.form.querySelector('[formtarget]').hidden = true;
+  const show = async () => {
+    const number = (latest += 1);
+    const body = new FormData();
+    body.append('notes', text.value);
+    const answer = await fetch(text.dataset.preview, { method: 'POST', body }).catch(() => undefined);
+    if (!answer?.ok) return;
+    const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    if (number === latest) frame.contentDocument?.body.replaceWith(page.body);
+  };
+  text.addEventListener('input', () => {
+    clearTimeout(timer);
+    timer = setTimeout(show, 250);
+  });
+  // What was typed before the page was sent.
+  if (text.value !== '') frame.addEventListener('load', show, { once: true });
+}
+
+// A disk image can be dropped anywhere on the page. It is sent with its progress and a button that stops it, and a refusal leaves
+// the form as it is.
+const upload = document.querySelector('form[data-upload]');
+if (upload) {
+  const file = upload.elements.file;
+  const sending = upload.querySelector('.sending');
+  const [bar, sentence, cancel] = ['progress', 'p', 'button'].map((name) => sending.querySelector(name));
+  const failure = upload.querySelector('[data-failure]');
+  const publish = upload.querySelector('button.button');
+  const hasFiles = (event) => event.dataTransfer?.types.includes('Files');
+  const mark = (on) => document.body.classList.toggle('dropping', on);
+  let request;
+
+  addEventListener('dragover', (event) => {
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    mark(true);
+  });
+  addEventListener('dragleave', (event) => event.relatedTarget ?? mark(false));
+  addEventListener('drop', (event) => {
+    mark(false);
+    if (!hasFiles(event) || event.target === file) return;
+    event.preventDefault();
+    upload.closest('details').open = true;
+    if (!request) file.files = event.dataTransfer.files;
+    (upload.elements.version.value ? publish : upload.elements.version).focus();
+  });
+
+  const end = (text) => {
+    request = undefined;
+    sending.hidden = true;
+    publish.disabled = false;
+    failure.textContent = text;
+    failure.hidden = false;
+    publish.focus();
+  };
+  const megabytes = (bytes) => Math.floor(bytes / 1e6).toLocaleString('en');
+  const wait = (seconds) => {
+    if (seconds < 90) return `about ${Math.max(1, Math.round(seconds))} second${Math.round(seconds) > 1 ? 's' : ''} left`;
+    return `about ${Math.round(seconds / 60)} minutes left`;
+  };
+
+  upload.addEventListener('submit', (event) => {
+    if (event.submitter?.formTarget) return;
+    event.preventDefault();
+    if (request) return;
+    request = new XMLHttpRequest();
+    const started = performance.now();
+    let shown = 0;
+    request.upload.addEventListener('progress', ({ loaded, total }) => {
+      const now = performance.now();
+      if (loaded < total && now - shown < 500) return;
+      shown = now;
+      bar.value = loaded / total;
+      const left = ((now - started) / 1000 / loaded) * (total - loaded);
+      sentence.textContent = loaded < total
+        ? `${megabytes(loaded)} of ${megabytes(total)} MB, ${wait(left)}`
+        : 'All of it has arrived, and is being checked.';
+    });
+    request.addEventListener('load', () => {
+      const page = new DOMParser().parseFromString(request.responseText, 'text/html');
+      if (request.status === 200) location.assign(request.responseURL);
+      else end((page.querySelector('#refused') ?? page.querySelector('main p'))?.textContent ?? 'The service did not answer as expected. Try again.');
+    });
+    request.addEventListener('error', () => end('The connection was lost, and nothing was published. Press the button to try again.'));
+    request.addEventListener('abort', () => end('The upload was cancelled. Nothing was published.'));
+    request.open('POST', upload.action);
+    request.send(new FormData(upload));
+    failure.hidden = true;
+    publish.disabled = true;
+    sentence.textContent = 'The upload begins.';
+    bar.value = 0;
+    sending.hidden = false;
+    cancel.focus();
+  });
+  cancel.addEventListener('click', () => request?.abort());
+}

@@ -26,7 +26,7 @@ const SCRIPT_TEXT: &str = include_str!("desk.js");
 /// The font, among the files of the site.
 const SERIF: &str = "assets/serif.woff2";
 
-const TEMPLATES: [(&str, &str); 22] = [
+const TEMPLATES: [(&str, &str); 28] = [
     ("shell.html", include_str!("shell.html")),
     ("dashboard.html", include_str!("dashboard.html")),
     ("sign_in.html", include_str!("sign_in.html")),
@@ -46,6 +46,12 @@ const TEMPLATES: [(&str, &str); 22] = [
     ("letter_ask.html", include_str!("letter_ask.html")),
     ("letter.html", include_str!("letter.html")),
     ("letter_recipients.html", include_str!("letter_recipients.html")),
+    ("charts.html", include_str!("charts.html")),
+    ("update_checks.html", include_str!("update_checks.html")),
+    ("releases.html", include_str!("releases.html")),
+    ("release.html", include_str!("release.html")),
+    ("release_fields.html", include_str!("release_fields.html")),
+    ("notes.html", include_str!("notes.html")),
     ("check.html", include_str!("check.html")),
     ("confirm.html", include_str!("confirm.html")),
     ("outcome.html", include_str!("outcome.html")),
@@ -90,11 +96,12 @@ pub(crate) struct Frame<'a> {
 }
 
 /// The pages of the navigation.
-const NAVIGATION: [(&str, &str); 6] = [
+const NAVIGATION: [(&str, &str); 7] = [
     ("Overview", "/desk"),
     ("Inbox", "/desk/inbox"),
     ("People", "/desk/people"),
     ("Letters", "/desk/letters"),
+    ("Releases", "/desk/releases"),
     ("Site", "/desk/site"),
     ("Activity", "/desk/activity"),
 ];

@@ -4,9 +4,8 @@ use std::path::Path;
 use std::process::Command;
 
 use rustix::process::Signal;
-use serde_json::Value;
 
-use super::{RELEASES, open, put, token};
+use super::{RELEASES, listed, open, put, token};
 use crate::harness::{
     Connection, Database, Program, Service, SmallDisk, disk_image, each_migrated_database, folder,
     on_each_database_with, wait_until,
@@ -25,19 +24,14 @@ pub(super) async fn begin(connection: &mut Connection, token: &str, version: &st
     connection.send(&image[..length / 2]).await;
 }
 
-async fn wait_for_half(folder: &Path, image: &[u8]) {
+pub(super) async fn wait_for_half(folder: &Path, image: &[u8]) {
     let half = (image.len() / 2) as u64;
     let arrived = async || folder.join(".partial").metadata().is_ok_and(|partial| partial.len() == half);
     wait_until("half of the image", arrived).await;
 }
 
-async fn wait_for_nothing(folder: &Path) {
+pub(super) async fn wait_for_nothing(folder: &Path) {
     wait_until("nothing of the image", async || !folder.join(".partial").exists()).await;
-}
-
-fn listed(service: &Service) -> Value {
-    let output = Program::run_to_end(&mut service.release_command(&["list", "--json"]));
-    serde_json::from_slice(&output.stdout).expect("JSON and nothing else")
 }
 
 #[tokio::test]

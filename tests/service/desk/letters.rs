@@ -62,7 +62,7 @@ async fn save(browser: &MakerBrowser<'_>, path: &str, fields: &[(&str, &str)], f
     body.extend(bytes);
     body.extend(b"\r\n--XX--\r\n");
     let headers = [("content-type", "multipart/form-data; boundary=XX"), ("sec-fetch-site", "same-origin")];
-    browser.send_bytes(Method::POST, path, &headers, body).await
+    browser.send(Method::POST, path, &headers, body).await
 }
 
 /// Lets time pass until the letter is in this state.
@@ -260,7 +260,7 @@ async fn two_windows_do_not_overwrite_each_other_and_a_draft_is_deleted_after_a_
 
 async fn save_as(browser: &MakerBrowser<'_>, path: &str) -> Answer {
     let headers = [("content-type", "multipart/form-data; boundary=XX"), ("sec-fetch-site", "same-origin")];
-    browser.send_bytes(Method::POST, path, &headers, vec![0; 1 << 20]).await
+    browser.send(Method::POST, path, &headers, vec![0; 1 << 20]).await
 }
 
 #[tokio::test]

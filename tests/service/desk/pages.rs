@@ -22,6 +22,8 @@ async fn pages(service: &Service, browser: &MakerBrowser<'_>) -> Vec<(String, An
     let set = "UPDATE outbox SET state = 'failed', last_error = '<script>alert(2)</script>'";
     service.database.execute(set).await;
     let id = json_of(service, &["inbox", "list", "--json"])[0]["id"].as_str().expect("an id").to_owned();
+    let notes = service.file("notes.md", HOSTILE.replace('\u{202e}', ""));
+    service.publish_with("1.4.0", &["--notes", notes.to_str().expect("a path in UTF-8")]);
     let list = browser.get("/desk/people").await.text();
     let person = markup::attributes(&list, "a", "href").into_iter().find(|link| link.contains('-')).expect("a person");
     let mut pages = Vec::new();
@@ -34,6 +36,9 @@ async fn pages(service: &Service, browser: &MakerBrowser<'_>) -> Vec<(String, An
         format!("/desk/inbox/{id}/discard"),
         "/desk/people".to_owned(),
         person,
+        "/desk/releases".to_owned(),
+        "/desk/release/1.4.0".to_owned(),
+        "/desk/release/1.4.0/withdraw".to_owned(),
         "/desk/site".to_owned(),
         "/desk/site/check".to_owned(),
         "/desk/activity".to_owned(),
@@ -103,7 +108,7 @@ async fn every_page_is_private_to_the_browser_and_to_its_frame() {
 }
 
 /// Every change that a page of the desk offers.
-const CHANGES: [&str; 23] = [
+const CHANGES: [&str; 28] = [
     "sign-out",
     "inbox",
     "inbox/retry",
@@ -124,6 +129,11 @@ const CHANGES: [&str; 23] = [
     "letters/ID/stop",
     "letters/ID/go-on",
     "letters/ID/recipients",
+    "releases",
+    "release/1.4.0",
+    "release/1.4.0/withdraw",
+    "release/1.4.0/restore",
+    "notes",
     "site/read-again",
     "sessions/end",
     "sessions/end-all",
@@ -134,6 +144,7 @@ async fn every_change_needs_a_session_and_a_page_of_the_desk() {
     on_each_database_with(private(), async |service| {
         service.post("/api/contact", &json!({ "email": "ada@example.com", "message": "Hello" })).await.expect_ok();
         service.post("/api/download", &json!({ "email": "ada@example.com" })).await.expect_ok();
+        service.publish("1.4.0");
         let browser = MakerBrowser::signed_in(service).await;
         let stranger = MakerBrowser::on_ops_listener(service);
         let id = json_of(service, &["inbox", "list", "--json"])[0]["id"].as_str().expect("an id").to_owned();

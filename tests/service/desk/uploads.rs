@@ -3,17 +3,12 @@
 use reqwest::Method;
 use serde_json::Value;
 
-use super::{RELEASES, open, put, run, send, token};
-use crate::harness::{Connection, Program, Service, disk_image, on_each_database_with, on_one_database_with};
+use super::{RELEASES, listed, open, put, run, send, token};
+use crate::harness::{Connection, Service, disk_image, on_each_database_with, on_one_database_with};
 
 const LATEST: &str = "/releases/latest/Troupe.dmg";
 /// With every character that base64 has besides letters and digits.
 const SIGNATURE: &str = "aB3+/xaB3+/xaB3+/xaB3+/xaB3+/xaB3+/xaB3+/xaB3+/xaB3+/xaB3+/xaB3+/xaB3+/xaB3+/xaB3+/xaA==";
-
-fn listed(service: &Service) -> Value {
-    let output = Program::run_to_end(&mut service.release_command(&["list", "--json"]));
-    serde_json::from_slice(&output.stdout).expect("JSON and nothing else")
-}
 
 /// What is published, and how many files there are.
 fn state(service: &Service) -> (Value, usize) {

@@ -62,7 +62,14 @@ impl<'a> MakerBrowser<'a> {
     pub async fn post_from(&self, path: &str, fields: &[(&str, &str)], headers: &[(&str, &str)]) -> Answer {
         let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
         let form = ("content-type", "application/x-www-form-urlencoded");
-        self.send(Method::POST, path, &[&[form], headers].concat(), &body).await
+        self.send(Method::POST, path, &[&[form], headers].concat(), body).await
+    }
+
+    /// Sends a form with a file, as a browser without JavaScript does.
+    pub async fn post_file(&self, path: &str, fields: &[(&str, &str)], file: (&str, &[u8])) -> Answer {
+        let form = MultipartForm::new(fields, file);
+        let headers = [("content-type", MultipartForm::TYPE), ("sec-fetch-site", "same-origin")];
+        self.send(Method::POST, path, &headers, form.bytes()).await
     }
 
     /// Sends the first form in a part of a page: what it holds, and more.
@@ -74,11 +81,7 @@ impl<'a> MakerBrowser<'a> {
         self.post(&attributes(form, "form", "action")[0], &fields).await
     }
 
-    pub async fn send(&self, method: Method, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
-        self.send_bytes(method, path, headers, body.as_bytes().to_vec()).await
-    }
-
-    pub async fn send_bytes(&self, method: Method, path: &str, headers: &[(&str, &str)], body: Vec<u8>) -> Answer {
+    pub async fn send(&self, method: Method, path: &str, headers: &[(&str, &str)], body: impl Into<Vec<u8>>) -> Answer {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             let name = HeaderName::from_bytes(name.as_bytes()).expect("a header name");
@@ -90,7 +93,7 @@ impl<'a> MakerBrowser<'a> {
             map.append("cookie", HeaderValue::from_str(&cookies.join("; ")).expect("cookies"));
         }
         let url = format!("http://{}{path}", self.address);
-        let response = self.client.request(method, url).headers(map).body(body).send().await;
+        let response = self.client.request(method, url).headers(map).body(body.into()).send().await;
         let response = response.expect("an answer");
         let (status, headers) = (response.status(), response.headers().clone());
         for cookie in headers.get_all(SET_COOKIE) {
@@ -125,6 +128,37 @@ pub fn sign_in_path(service: &Service, arguments: &[&str]) -> String {
     assert!(output.status.success(), "{link}");
     let (_, path) = link.trim().split_once("/desk/").expect("a link to the desk");
     format!("/desk/{path}")
+}
+
+/// A form with a file at its end.
+pub struct MultipartForm {
+    pub before: Vec<u8>,
+    pub file: Vec<u8>,
+    pub after: Vec<u8>,
+}
+
+impl MultipartForm {
+    pub const TYPE: &str = "multipart/form-data; boundary=----WebKitFormBoundaryAbC123";
+    const BOUNDARY: &str = "------WebKitFormBoundaryAbC123";
+
+    pub fn new(fields: &[(&str, &str)], (name, file): (&str, &[u8])) -> Self {
+        let boundary = Self::BOUNDARY;
+        let part = |(name, value): &(&str, &str)| {
+            let value = value.replace('\n', "\r\n");
+            format!("{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n")
+        };
+        let name = name.replace('"', "%22");
+        let head = format!(
+            "{boundary}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\
+             Content-Type: application/x-apple-diskimage\r\n\r\n"
+        );
+        let before = fields.iter().map(part).collect::<String>() + &head;
+        Self { before: before.into(), file: file.into(), after: format!("\r\n{boundary}--\r\n").into() }
+    }
+
+    pub fn bytes(&self) -> Vec<u8> {
+        [&self.before[..], &self.file, &self.after].concat()
+    }
 }
 
 impl Answer {

@@ -22,7 +22,8 @@ pub fn main_text(html: &str) -> String {
     unescaped(&text)
 }
 
-fn unescaped(text: &str) -> String {
+/// The text that such HTML stands for.
+pub fn unescaped(text: &str) -> String {
     text.replace("&lt;", "<")
         .replace("&gt;", ">")
         .replace("&quot;", "\"")

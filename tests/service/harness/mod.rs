@@ -42,7 +42,7 @@ pub use database::Database;
 pub use disk::SmallDisk;
 pub use dkim::DkimKey;
 pub use free_port::free_port;
-pub use maker_browser::{MakerBrowser, sign_in_path};
+pub use maker_browser::{MakerBrowser, MultipartForm, sign_in_path};
 pub use namespace::{PUBLIC_ADDRESSES, connect_from, in_network_namespace};
 pub use pebble::Pebble;
 pub use pgbouncer::PgBouncer;

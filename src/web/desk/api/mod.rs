@@ -1,6 +1,6 @@
 //! What programs of the makers change over HTTP with a token.
 
-mod parameters;
+pub(super) mod parameters;
 pub(in crate::web) mod problem;
 mod releases;
 mod requests;

@@ -7,12 +7,20 @@ use url::form_urlencoded;
 use super::problem::{DeskError, DeskProblem};
 use crate::actions::NewRelease;
 use crate::domain::limits::MAX_NAMED_MEMBER_CHARS;
+use crate::domain::parse::Invalid;
 use crate::domain::releases::{BuildNumber, Channel, MacosVersion, Notes, Reason, RolloutDays, Signature, Version};
 use crate::domain::text::excerpt;
 
-/// What is published, without its image. A parameter is one line of this.
+/// What is published, without its image.
 pub(super) fn new_release(version: Version, query: Option<&str>) -> Result<NewRelease, DeskProblem> {
-    let mut release = NewRelease {
+    let mut release = plain_release(version);
+    read(query, |name, value| parse(name, describe(&mut release, name, value)))?;
+    Ok(release)
+}
+
+/// A release of which only the version is known.
+pub(in crate::web::desk) fn plain_release(version: Version) -> NewRelease {
+    NewRelease {
         version,
         notes: Notes::default(),
         build: None,
@@ -22,27 +30,29 @@ pub(super) fn new_release(version: Version, query: Option<&str>) -> Result<NewRe
         critical: false,
         phased: RolloutDays::default(),
         force: false,
-    };
-    read(query, |name, value| {
-        match name {
-            "build" => release.build = Some(parse(name, BuildNumber::parse(value))?),
-            "ed_signature" => release.signature = Some(parse(name, Signature::parse(value))?),
-            "minimum_macos" => release.minimum_macos = Some(parse(name, MacosVersion::parse(value))?),
-            "channel" => release.channel = parse(name, Channel::parse(value))?,
-            "critical" => release.critical = parse(name, yes_or_no(value))?,
-            "phased" => release.phased = parse(name, RolloutDays::parse(value))?,
-            _ => return Ok(false),
-        }
-        Ok(true)
-    })?;
-    Ok(release)
+    }
 }
 
-fn yes_or_no(value: &str) -> Result<bool, &'static str> {
+/// Sets what a parameter or a field of this name says of a release. A parameter is one line of this. Returns whether there is one
+/// of that name.
+pub(in crate::web::desk) fn describe(release: &mut NewRelease, name: &str, value: &str) -> Result<bool, Invalid> {
+    match name {
+        "build" => release.build = Some(BuildNumber::parse(value)?),
+        "ed_signature" => release.signature = Some(Signature::parse(value)?),
+        "minimum_macos" => release.minimum_macos = Some(MacosVersion::parse(value)?),
+        "channel" => release.channel = Channel::parse(value)?,
+        "critical" => release.critical = yes_or_no(value)?,
+        "phased" => release.phased = RolloutDays::parse(value)?,
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+fn yes_or_no(value: &str) -> Result<bool, Invalid> {
     match value {
         "yes" => Ok(true),
         "no" => Ok(false),
-        _ => Err("write yes or no"),
+        _ => Err(Invalid::new("write yes or no")),
     }
 }
 

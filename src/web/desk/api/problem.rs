@@ -63,6 +63,11 @@ impl DeskProblem {
         Self { allow: Some(allow), ..Self::new(DeskError::METHOD_NOT_ALLOWED, detail) }
     }
 
+    /// What a page says instead.
+    pub(in crate::web::desk) fn into_parts(self) -> (StatusCode, String) {
+        (self.error.1, self.detail)
+    }
+
     /// `path` is that of the request, as it was sent, and without its query.
     pub(crate) fn respond(&self, path: &str) -> Response {
         let DeskError(code, status) = self.error;

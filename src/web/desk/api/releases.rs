@@ -1,27 +1,19 @@
 //! Publishes, describes, withdraws and lists releases.
 
-use std::io;
-
 use axum::body::Body;
 use axum::response::Response;
-use futures_util::{StreamExt as _, TryStreamExt as _};
 use http::StatusCode;
-use http::header::CONTENT_LENGTH;
 use http::request::Parts;
 use serde_json::Value;
-use tokio_util::io::{StreamReader, SyncIoBridge};
 
 use super::problem::{DeskError, DeskProblem};
-use crate::actions::{
-    ChangeFailure, ImageStream, NewRelease, ReleaseStore, Uploaded, edit_release, release_record, upload_release,
-    withdraw_release,
-};
+use crate::actions::{ChangeFailure, NewRelease, Uploaded, edit_release, release_record, withdraw_release};
 use crate::domain::desk::{Actor, Change};
 use crate::domain::releases::{Notes, Reason, Release, ReleaseEdit, Releases, Version};
 use crate::domain::tokens::CredentialName;
 use crate::web::app::App;
 use crate::web::body::{self, BodyError};
-use crate::web::desk::activity::record;
+use crate::web::desk::releases::{body_length, chunks, publish, show_everywhere};
 use crate::web::response::json_response;
 
 /// The body of the request is the disk image. It is not read before everything else is known to be right.
@@ -32,30 +24,12 @@ pub(super) async fn upload(
     head: &Parts,
     body: Body,
 ) -> Result<Response, DeskProblem> {
-    let length = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    let length = length.ok_or_else(|| {
-        DeskProblem::new(DeskError::LENGTH_REQUIRED, "The request does not say how long the disk image is.")
-    })?;
-    let chunks = body.into_data_stream().map_err(io::Error::other);
-    let chunks = chunks.take_until(app.stopping.clone().cancelled_owned());
-    let bytes = SyncIoBridge::new(StreamReader::new(Box::pin(chunks)));
-    let image = ImageStream { bytes: Box::new(bytes), length: Some(length), stop: app.stopping.clone() };
-    let service = &app.service;
-    let name = &app.built().site.facts.name;
-    let release_store = ReleaseStore {
-        store: &service.store,
-        images: service.catalog.images(),
-        data_dir: &app.settings.data_dir,
-        app: name,
-    };
-    let (status, release) = match upload_release(&release_store, new_release, image, service.clock.now()).await? {
-        Uploaded::New(release) => {
-            show_everywhere(app, by, Change::PublishedRelease(release.version.clone())).await;
-            (StatusCode::CREATED, release)
-        }
+    let length = body_length(&head.headers)?;
+    let (status, release) = match publish(app, &token(by), new_release, chunks(app, body), length..=length).await? {
+        Uploaded::New(release) => (StatusCode::CREATED, release),
         Uploaded::Known(release) => (StatusCode::OK, release),
     };
-    let releases = service.store.releases().await?;
+    let releases = app.service.store.releases().await?;
     Ok(respond(status, &release_record(&release, &releases)))
 }
 
@@ -79,7 +53,7 @@ pub(super) async fn set_notes(
     let notes = Notes::parse(text).map_err(|why| invalid(&why.to_string()))?;
     let edit = ReleaseEdit { notes: Some(notes), ..ReleaseEdit::default() };
     edit_release(&service.store, version, &edit, false, service.clock.now()).await?;
-    show_everywhere(app, by, Change::EditedRelease(version.clone())).await;
+    show_everywhere(app, &token(by), Change::EditedRelease(version.clone())).await;
     show(app, version).await
 }
 
@@ -92,7 +66,7 @@ pub(super) async fn withdraw(
 ) -> Result<Response, DeskProblem> {
     let service = &app.service;
     match withdraw_release(&service.store, version, reason, service.clock.now()).await {
-        Ok(()) => show_everywhere(app, by, Change::WithdrewRelease(version.clone())).await,
+        Ok(()) => show_everywhere(app, &token(by), Change::WithdrewRelease(version.clone())).await,
         Err(ChangeFailure::AlreadyWithdrawn { .. }) => {}
         Err(failure) => return Err(failure.into()),
     }
@@ -118,11 +92,6 @@ fn respond(status: StatusCode, record: &Value) -> Response {
     json_response(status, format!("{record:#}\n"))
 }
 
-/// Records a change and shows it here at once. The other instances look for changes twice a second, and so does this one if it
-/// fails now.
-async fn show_everywhere(app: &App, by: &CredentialName, change: Change) {
-    tracing::info!(token = by.as_str(), %change, "a release was changed over HTTP");
-    record(app, &Actor::Token(by.clone()), &change).await;
-    let _ = app.service.catalog.refresh().await;
-    app.read_again.notify_one();
+fn token(name: &CredentialName) -> Actor {
+    Actor::Token(name.clone())
 }

@@ -16,15 +16,18 @@ pub(super) struct Confirmation<'a> {
     /// Where the answer is sent, and with what.
     pub action: &'a str,
     pub fields: &'a [(&'a str, &'a str)],
+    /// A line that may be left empty: its name, its label, and how long it can be.
+    pub line: Option<(&'static str, &'static str, usize)>,
     /// The page of those who do not want it.
     pub back: &'a str,
 }
 
 impl Confirmation<'_> {
     pub(super) fn page(self, visit: &Visit<'_>, current: &str) -> Response {
-        let Self { title, about, text, button, action, fields, back } = self;
+        let Self { title, about, text, button, action, fields, line, back } = self;
         let page = json!({
-            "title": title, "about": about, "text": text, "button": button, "action": action, "fields": fields, "back": back,
+            "title": title, "about": about, "text": text, "button": button, "action": action, "fields": fields,
+            "line": line, "back": back,
         });
         visit.page("confirm.html", current, page)
     }

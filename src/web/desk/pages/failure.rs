@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::actions::{Failure, PersonFailure, RetryFailure};
 use crate::store::StoreFailure;
 use crate::web::app::App;
+use crate::web::desk::api::problem::DeskProblem;
 use crate::web::limits::OverLimit;
 use crate::web::shell::{self, Frame};
 
@@ -24,6 +25,8 @@ pub(super) enum DeskFailure {
     SignedOut,
     /// What was sent cannot be used: a sentence that says why.
     Invalid(String),
+    /// The same, with a status that says more.
+    Refused(DeskProblem),
     Failed(Failure),
 }
 
@@ -54,6 +57,10 @@ impl DeskFailure {
                 "Your session has ended. Sign in, go back to the page, and send it again.".to_owned(),
             ),
             Self::Invalid(text) => (StatusCode::UNPROCESSABLE_ENTITY, "Nothing was changed", text),
+            Self::Refused(problem) => {
+                let (status, text) = problem.into_parts();
+                (status, "Nothing was changed", text)
+            }
             Self::Failed(failure) => {
                 tracing::warn!(%failure, "a request to the desk failed");
                 let text =

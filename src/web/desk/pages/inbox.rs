@@ -166,6 +166,7 @@ pub(super) async fn ask_to_discard(visit: &Visit<'_>, id: &str) -> Result<Respon
         button: "Discard the message",
         action: &format!("{}/discard", path_of(&entry)),
         fields: &[],
+        line: None,
         back: &path_of(&entry),
     };
     Ok(confirmation.page(visit, PATH))

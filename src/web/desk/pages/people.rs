@@ -201,6 +201,7 @@ pub(super) async fn erase(visit: &Visit<'_>, form: &Form) -> Result<Response, De
             button: "Erase the person",
             action: "/desk/people/erase",
             fields: &[("email", email.as_typed()), ("sure", "yes")],
+            line: None,
             back: &key.map_or_else(|| PATH.to_owned(), |key| format!("{PATH}/{key}")),
         };
         return Ok(confirmation.page(visit, PATH));

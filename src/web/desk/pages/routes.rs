@@ -8,8 +8,8 @@ use http::request::Parts;
 
 use super::failure::DeskFailure;
 use super::form::Form;
-use super::visit::{Visit, see_other};
-use super::{activity, inbox, letters, overview, people, sign_in, site};
+use super::visit::{RELEASES, Visit, see_other};
+use super::{activity, inbox, letters, overview, people, release, releases, sign_in, site};
 use crate::web::app::App;
 use crate::web::desk::access::{Place, ROOT};
 use crate::web::headers::PRIVATE;
@@ -31,6 +31,10 @@ pub(in crate::web::desk) async fn respond(app: &App, place: Place, request: Requ
                 // Before the body is read.
                 if !place.is_origin_of(&head.headers) {
                     return Err(DeskFailure::OtherOrigin);
+                }
+                // Its body may be a disk image.
+                if path == RELEASES {
+                    return Box::pin(releases::publish(app, &place, &head, body)).await;
                 }
                 change(app, &place, &head, body).await
             }
@@ -78,6 +82,10 @@ async fn show(app: &App, place: &Place, head: &Parts) -> Result<Response, DeskFa
         ["letters", "drafts", id, "delete"] => letters::ask_to_delete(&visit, id).await,
         ["letters", id] => letters::progress(&visit, id).await,
         ["letters", id, "recipients"] => letters::recipients(&visit, id, &fields).await,
+        ["releases"] => releases::page(&visit, &fields).await,
+        ["release", version] => release::page(&visit, version).await,
+        ["release", version, "withdraw"] => release::ask_to_withdraw(&visit, version).await,
+        ["notes"] => release::notes(&visit, &fields).await,
         ["site"] => site::page(&visit).await,
         ["site", "check"] => site::check(&visit).await,
         ["activity"] => activity::page(&visit, &fields).await,
@@ -119,6 +127,10 @@ async fn change(app: &App, place: &Place, head: &Parts, body: Body) -> Result<Re
         ["letters", id, "stop"] => letters::stop(&visit, id).await,
         ["letters", id, "go-on"] => letters::go_on(&visit, id).await,
         ["letters", id, "recipients"] => letters::recipients(&visit, id, &form).await,
+        ["release", version] => release::edit(&visit, version, &form).await,
+        ["release", version, "withdraw"] => release::withdraw(&visit, version, &form).await,
+        ["release", version, "restore"] => release::restore(&visit, version).await,
+        ["notes"] => Ok(release::preview(&visit, form.text("notes"))),
         ["site", "read-again"] => site::read_again(&visit).await,
         ["sessions", "end-all"] => site::end_all_sessions(&visit).await,
         ["sessions", "end"] => site::end_session(&visit, &form).await,

@@ -10,12 +10,14 @@ use super::failure::DeskFailure;
 use crate::actions::{Failure, find_session};
 use crate::domain::desk::{Actor, Change, CookieScope, Session};
 use crate::domain::limits::MAX_COUNTED_MAILS;
+use crate::domain::releases::Version;
 use crate::domain::time::Timestamp;
 use crate::store::Store;
 use crate::web::app::App;
 use crate::web::dashboard::format::grouped;
 use crate::web::desk::access::{Cookie, Place};
 use crate::web::desk::activity::record;
+use crate::web::headers::policy_with_frame;
 use crate::web::refusal::Refusal;
 use crate::web::shell::{self, Frame};
 use crate::web::tokens::look_up;
@@ -25,6 +27,7 @@ pub(super) const INBOX: &str = "/desk/inbox";
 pub(super) const PEOPLE: &str = "/desk/people";
 pub(super) const LETTERS: &str = "/desk/letters";
 pub(super) const DRAFTS: &str = "/desk/letters/drafts";
+pub(super) const RELEASES: &str = "/desk/releases";
 
 pub(super) struct Visit<'a> {
     pub app: &'a App,
@@ -67,9 +70,18 @@ impl<'a> Visit<'a> {
         Frame { current, session, is_of_desk: true, unanswered, done: self.done, ..Frame::default() }
     }
 
+    /// The same, of a page that has a frame, and says why something was refused.
+    pub fn page_with_frame(&self, status: StatusCode, template: &str, current: &str, page: Value) -> Response {
+        ([policy_with_frame()], shell::render(self.app, status, template, &self.frame(current), page)).into_response()
+    }
+
     /// Records what was just done.
     pub async fn record(&self, change: Change) {
-        record(self.app, &Actor::Session(self.session.name.clone()), &change).await;
+        record(self.app, &self.actor(), &change).await;
+    }
+
+    pub fn actor(&self) -> Actor {
+        Actor::Session(self.session.name.clone())
     }
 }
 
@@ -103,12 +115,16 @@ pub(super) async fn record_wrong_token(app: &App) {
     app.wrong_tokens.count(app.service.clock.now()).wait().await;
 }
 
+pub(super) fn release_path(version: &Version) -> String {
+    format!("/desk/release/{version}")
+}
+
 pub(super) fn see_other(location: &str) -> Response {
     (StatusCode::SEE_OTHER, [(LOCATION, location)]).into_response()
 }
 
 /// What a page says that follows a change, by the word in its query.
-const DONE: [(&str, &str); 11] = [
+const DONE: [(&str, &str); 16] = [
     ("site-read", "The site is read again on every instance, within a few seconds."),
     ("session-ended", "The session is ended."),
     ("signed-out", "You are signed out."),
@@ -118,6 +134,11 @@ const DONE: [(&str, &str); 11] = [
     ("tested", "A test copy is on its way to you."),
     ("draft-deleted", "The draft was deleted."),
     ("discarded", "The message was deleted."),
+    ("published", "The release is published, and shown on every instance within a second."),
+    ("known", "This version was published before, with the same image. Nothing was changed."),
+    ("edited", "The release was changed. The site shows it within a second."),
+    ("withdrawn", "The release is withdrawn: nobody can download it any more."),
+    ("restored", "The release is offered again."),
     ("suppressed", "The address is suppressed: it gets no mail, even if it opts in."),
     ("unsuppressed", "The address is no longer suppressed. If it is opted in, it gets the monthly letter."),
 ];

@@ -2,9 +2,9 @@
 
 use axum::body::Body;
 use axum::response::{IntoResponse as _, Response};
-use http::header::CONTENT_TYPE;
+use http::StatusCode;
+use http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName};
 use http::request::Parts;
-use http::{HeaderValue, StatusCode};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -21,14 +21,17 @@ use crate::web::desk::pages::confirm::Confirmation;
 use crate::web::desk::pages::failure::DeskFailure;
 use crate::web::desk::pages::form::Form;
 use crate::web::desk::pages::visit::{DRAFTS, LETTERS, Visit, see_other};
-use crate::web::headers;
 use crate::web::representation::HTML;
 
 /// A new draft has something to write over.
 const NEW: &str = "# What is new\n\nHello,\n\n";
 
 /// Nothing but the letter: no script, and no request to anywhere else.
-const PREVIEW_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; frame-ancestors 'self'; base-uri 'none'; form-action 'none'";
+const PREVIEW_POLICY: [(HeaderName, &str); 1] = [(
+    CONTENT_SECURITY_POLICY,
+    "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; frame-ancestors 'self'; base-uri 'none'; \
+     form-action 'none'",
+)];
 
 pub(in crate::web::desk::pages) async fn create(visit: &Visit<'_>) -> Result<Response, DeskFailure> {
     let id = create_draft(visit.database(), NEW, visit.now).await?;
@@ -68,8 +71,7 @@ pub(in crate::web::desk::pages) async fn editor(visit: &Visit<'_>, id: &str) -> 
         "not_ready": not_ready(visit),
         "test_to": test_to,
     });
-    let response = visit.page("draft.html", LETTERS, page);
-    Ok(headers::with_frames(response))
+    Ok(visit.page_with_frame(StatusCode::OK, "draft.html", LETTERS, page))
 }
 
 fn time_of_day(at: Timestamp) -> String {
@@ -83,7 +85,7 @@ pub(in crate::web::desk::pages) async fn save(
     head: &Parts,
     body: Body,
 ) -> Result<Response, DeskFailure> {
-    let (draft, form) = (find(visit, id).await?, DraftForm::read(head, body).await?);
+    let (draft, form) = (find(visit, id).await?, DraftForm::read(&head.headers, body).await?);
     let markdown = form.fields.join();
     if markdown.len() > MAX_LETTER_BYTES {
         return Err(DeskFailure::Invalid(format!("The text is longer than {} KiB.", MAX_LETTER_BYTES / 1024)));
@@ -155,7 +157,7 @@ pub(in crate::web::desk::pages) async fn preview(visit: &Visit<'_>, id: &str) ->
         Ok(html) => (StatusCode::OK, [(CONTENT_TYPE, HTML)], html).into_response(),
         Err(why) => visit.bare_page("draft_problem.html", json!({ "text": why })),
     };
-    Ok(headers::with_policy(response, HeaderValue::from_static(PREVIEW_POLICY)))
+    Ok((PREVIEW_POLICY, response).into_response())
 }
 
 pub(in crate::web::desk::pages) async fn image(
@@ -187,6 +189,7 @@ pub(in crate::web::desk::pages) async fn ask_to_delete(visit: &Visit<'_>, id: &s
         button: "Delete the draft",
         action: &format!("{DRAFTS}/{id}/delete"),
         fields: &[],
+        line: None,
         back: &format!("{DRAFTS}/{id}"),
     };
     Ok(confirmation.page(visit, LETTERS))

@@ -1,16 +1,20 @@
 //! What the page of a draft sends: its fields, and images.
 
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{FromRequest as _, Multipart, Request};
-use http::request::Parts;
+use futures_util::TryStreamExt as _;
+use http::HeaderMap;
 use tokio::time::timeout;
 
 use crate::domain::letters::{DraftFields, ImageName, LetterImage};
-use crate::domain::limits::{MAX_LETTER_BYTES, MAX_LETTER_WITH_IMAGES_BYTES};
+use crate::domain::limits::{MAX_FORM_BYTES, MAX_LETTER_WITH_IMAGES_BYTES};
 use crate::domain::time::Timestamp;
 use crate::web::desk::pages::failure::DeskFailure;
+use crate::web::desk::pages::form::{incomplete, parts};
 
 /// For all of it. A megabyte at 10 KiB a second.
 const TIMEOUT: Duration = Duration::from_mins(2);
@@ -26,46 +30,34 @@ pub(super) struct DraftForm {
 }
 
 impl DraftForm {
-    pub(super) async fn read(head: &Parts, body: Body) -> Result<Self, DeskFailure> {
-        let invalid = |text: &str| DeskFailure::Invalid(text.to_owned());
-        let request = Request::from_parts(head.clone(), body);
-        let multipart = Multipart::from_request(request, &()).await.map_err(|_| invalid("The form cannot be read."))?;
-        timeout(TIMEOUT, Self::collect(multipart))
-            .await
-            .unwrap_or_else(|_| Err(invalid("The form took too long to arrive.")))
+    pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<Self, DeskFailure> {
+        timeout(TIMEOUT, Self::collect(headers, body)).await.unwrap_or_else(|_| Err(incomplete()))
     }
 
-    async fn collect(mut multipart: Multipart) -> Result<Self, DeskFailure> {
-        let invalid = |text: String| DeskFailure::Invalid(text);
-        let incomplete = |_| DeskFailure::Invalid("The form did not arrive to its end.".to_owned());
-        let (mut form, mut bytes) = (Self::default(), 0);
-        while let Some(mut field) = multipart.next_field().await.map_err(incomplete)? {
-            let (name, file) = (field.name().unwrap_or_default().to_owned(), field.file_name().map(str::to_owned));
-            let mut content = Vec::new();
-            while let Some(chunk) = field.chunk().await.map_err(incomplete)? {
-                bytes += chunk.len();
-                if bytes > MAX_LETTER_WITH_IMAGES_BYTES + MAX_LETTER_BYTES {
-                    return Err(invalid("A letter and its images have at most 1 MiB together.".to_owned()));
-                }
-                content.extend_from_slice(&chunk);
-            }
-            match file.filter(|file| !file.is_empty()) {
+    async fn collect(headers: &HeaderMap, body: Body) -> Result<Self, DeskFailure> {
+        let allowed = MAX_LETTER_WITH_IMAGES_BYTES as u64 + MAX_FORM_BYTES;
+        let chunks = body.into_data_stream().map_err(io::Error::other);
+        let mut parts = parts(headers, chunks, Arc::new(AtomicU64::new(allowed)))?;
+        let mut form = Self::default();
+        while let Some(part) = parts.next_field().await.map_err(|_| incomplete())? {
+            let (name, file) = (part.name().unwrap_or_default().to_owned(), part.file_name().map(str::to_owned));
+            let content = part.bytes().await.map_err(|_| incomplete())?;
+            match file {
+                // A browser sends a file without a name if none was chosen.
+                Some(file) if file.is_empty() => {}
                 Some(file) => {
-                    let image = LetterImage::parse(ImageName::of_upload(&file), content);
-                    form.images.push(image.map_err(|why| invalid(format!("The image {file} {why}.")))?);
+                    let image = LetterImage::parse(ImageName::of_upload(&file), content.to_vec());
+                    let invalid = |why| DeskFailure::Invalid(format!("The image {file} {why}."));
+                    form.images.push(image.map_err(invalid)?);
                 }
-                // A browser sends an empty file where none was chosen.
-                None if name == "image" => {}
-                None => form.set(&name, &content)?,
+                // Browsers submit line breaks as CRLF.
+                None => form.set(&name, String::from_utf8_lossy(&content).replace("\r\n", "\n")),
             }
         }
         Ok(form)
     }
 
-    fn set(&mut self, name: &str, content: &[u8]) -> Result<(), DeskFailure> {
-        let text = str::from_utf8(content).map_err(|_| DeskFailure::Invalid("The text is not UTF-8.".to_owned()))?;
-        // Browsers submit line breaks as CRLF.
-        let text = text.replace("\r\n", "\n");
+    fn set(&mut self, name: &str, text: String) {
         match name {
             "subject" => self.fields.subject = text,
             "preview" => self.fields.preview = text,
@@ -74,6 +66,5 @@ impl DraftForm {
             "saved" => self.saved = text.parse().ok().map(Timestamp::from_unix_millis),
             _ => {}
         }
-        Ok(())
     }
 }

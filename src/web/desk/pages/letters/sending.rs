@@ -1,6 +1,7 @@
 //! Sending: the question before, the progress, stopping and going on, and who got the letter.
 
 use axum::response::Response;
+use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::draft::{find, heading, letter_of, not_ready};
@@ -17,7 +18,6 @@ use crate::web::desk::pages::failure::DeskFailure;
 use crate::web::desk::pages::form::Form;
 use crate::web::desk::pages::pager::link;
 use crate::web::desk::pages::visit::{LETTERS, Visit, see_other};
-use crate::web::headers;
 
 /// The page that says who gets the letter, and who does not and why, and asks.
 pub(in crate::web::desk::pages) async fn ask(visit: &Visit<'_>, id: &str) -> Result<Response, DeskFailure> {
@@ -39,7 +39,7 @@ pub(in crate::web::desk::pages) async fn ask(visit: &Visit<'_>, id: &str) -> Res
         "archive": archive,
         "takes": duration(seconds),
     });
-    Ok(headers::with_frames(visit.page("letter_ask.html", LETTERS, page)))
+    Ok(visit.page_with_frame(StatusCode::OK, "letter_ask.html", LETTERS, page))
 }
 
 const ALREADY_BEGUN: &str = "This very letter was sent before, or begun to be. Change its text to send another one.";
