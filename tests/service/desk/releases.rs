@@ -219,7 +219,11 @@ async fn a_release_is_withdrawn_after_a_question_and_put_back() {
         let browser = MakerBrowser::signed_in(service).await;
         let image = service.publish("1.4.0");
         let question = browser.get(&format!("{PAGE}/withdraw")).await.text();
-        assert!(question.contains("1.4.0 can no longer be downloaded") && question.contains("name=\"reason\""));
+        assert!(
+            question.contains("<bdi>1.4.0</bdi>")
+                && question.contains("It can no longer be downloaded")
+                && question.contains("name=\"reason\"")
+        );
         assert!(listed(service)[0]["withdrawn"].is_null(), "it only asks");
         let too_long = browser.post(&format!("{PAGE}/withdraw"), &[("reason", &"x".repeat(501))]).await;
         assert!(too_long.status == 422 && too_long.text().contains("more than 500 characters"), "{}", too_long.text());
