@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::Poll;
+use std::task::{Poll, ready};
 
 use axum::body::Body;
 use bytes::Bytes;
@@ -20,6 +20,11 @@ use crate::web::body;
 /// The fields, in their order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Form(Vec<(String, String)>);
+
+/// How many bytes of the fields the parser gets at a time.
+const FIELD_CHUNK: usize = 1024;
+/// Of the file, which has limits of its own.
+const NO_LIMIT: u64 = u64::MAX;
 
 /// A file, while it arrives.
 pub(super) type SentFile = BoxStream<'static, io::Result<Bytes>>;
@@ -45,7 +50,7 @@ impl Form {
         while let Some(part) = parts.next_field().await.map_err(|_| incomplete())? {
             // A browser sends a file without a name if none was chosen.
             if part.file_name().is_some_and(|name| !name.is_empty()) {
-                allowed.store(u64::MAX, Ordering::Relaxed);
+                allowed.store(NO_LIMIT, Ordering::Relaxed);
                 return Ok((Self::of_pairs(fields), Some(part.map_err(io::Error::other).boxed())));
             }
             let name = part.name().unwrap_or_default().to_owned();
@@ -89,30 +94,37 @@ fn boundary(headers: &HeaderMap) -> Option<String> {
     parse_boundary(headers.get(CONTENT_TYPE)?.to_str().ok()?).ok()
 }
 
-/// The parser takes all that is there into memory, however much it is. So it gets one chunk whenever it looks, and no more in all
-/// than is allowed.
+/// The parser looks several times for each field, and takes all that is there into memory, however much it is. So whenever it
+/// looks, it gets one chunk: a small one as long as it reads fields, of which there are no more bytes than allowed.
 fn one_at_a_time(
     chunks: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
     allowed: Arc<AtomicU64>,
 ) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
-    let (mut chunks, mut has_given) = (Box::pin(chunks), false);
+    let (mut chunks, mut rest, mut has_given) = (Box::pin(chunks), Bytes::new(), false);
     stream::poll_fn(move |context| {
         if std::mem::take(&mut has_given) {
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
-        let polled = chunks.poll_next_unpin(context);
-        if let Poll::Ready(Some(Ok(chunk))) = &polled {
-            has_given = true;
-            let (length, left) = (chunk.len() as u64, allowed.load(Ordering::Relaxed));
-            if length > left {
-                return Poll::Ready(Some(Err(io::Error::other("the fields are too large"))));
-            }
-            if left != u64::MAX {
-                allowed.store(left - length, Ordering::Relaxed);
+        if rest.is_empty() {
+            match ready!(chunks.poll_next_unpin(context)) {
+                Some(Ok(chunk)) => rest = chunk,
+                end => return Poll::Ready(end),
             }
         }
-        polled
+        has_given = true;
+        let left = allowed.load(Ordering::Relaxed);
+        if left == NO_LIMIT {
+            return Poll::Ready(Some(Ok(std::mem::take(&mut rest))));
+        }
+        let chunk = rest.split_to(rest.len().min(FIELD_CHUNK));
+        Poll::Ready(Some(match left.checked_sub(chunk.len() as u64) {
+            None => Err(io::Error::other("the fields are too large")),
+            Some(left) => {
+                allowed.store(left, Ordering::Relaxed);
+                Ok(chunk)
+            }
+        }))
     })
 }
 
@@ -133,14 +145,25 @@ mod tests {
 
     #[tokio::test]
     async fn fields_come_first_and_the_file_is_given_on_as_it_arrives() {
-        let content: Vec<u8> = b"\r\n--x\r\r\n--".repeat(20_000).iter().map(|byte| byte ^ 1).collect();
+        // Much that begins like its end.
+        let content = b"\r\n--y\r\r\n--\r\n-x\n".repeat(20_000);
         for chunk in [1, 2, 7, 4096, usize::MAX] {
             let (form, file) = read([HEAD.as_bytes(), &content, b"\r\n--x--\r\n"].concat(), chunk).await.unwrap();
             assert_eq!(form.text("notes"), "a\nb");
             let chunks: Vec<_> = file.unwrap().try_collect().await.unwrap();
             assert!(chunks.concat() == content, "{chunk}");
-            assert!(chunks.iter().all(|given| given.len() <= chunk.saturating_add(HEAD.len())), "{chunk}");
+            assert!(chunks.iter().all(|given| given.len() <= chunk.saturating_add(8 * FIELD_CHUNK)), "{chunk}");
         }
+    }
+
+    #[tokio::test]
+    async fn an_image_that_arrives_with_its_fields_does_not_count_as_one_of_them() {
+        let field = "--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nb\r\n".repeat(20);
+        let content = vec![b'x'; 3_000_000];
+        let body = [field.as_bytes(), HEAD.as_bytes(), &content, b"\r\n--x--\r\n"].concat();
+        let (_, file) = read(body, 64 * 1024).await.unwrap();
+        let chunks: Vec<_> = file.unwrap().try_collect().await.unwrap();
+        assert!(chunks.concat() == content);
     }
 
     #[tokio::test]

@@ -3,8 +3,9 @@
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
-use http::Method;
+use http::header::CONNECTION;
 use http::request::Parts;
+use http::{HeaderValue, Method};
 
 use super::failure::DeskFailure;
 use super::form::Form;
@@ -43,7 +44,14 @@ pub(in crate::web::desk) async fn respond(app: &App, place: Place, request: Requ
     };
     let response = match handled.await {
         Ok(response) => response,
-        Err(failure) => failure.respond(app),
+        Err(failure) => {
+            let mut response = failure.respond(app);
+            if head.method == Method::POST {
+                // The body may be unread.
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            response
+        }
     };
     (PRIVATE, response).into_response()
 }
