@@ -65,6 +65,7 @@ export async function fullDesk(context) {
   await fill(service.base, { messages: [REFUSED] });
   // The service gives up after seven days.
   await until("UPDATE outbox SET state = 'failed' WHERE state = 'waiting' AND tries > 0");
+  await service.run('release', 'withdraw', '1.3.0', '--reason', 'It lost <b>routines</b>.', '--yes');
   // No letter is sent from a preview, so this one is written into the database.
   const letter = 'ab'.repeat(32);
   const row = database.prepare('INSERT INTO letters (id, subject, started_at, waiting, refused, markdown, run, stop_reason) VALUES (?, ?, ?, 1, 1, ?, ?, ?)');

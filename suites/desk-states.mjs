@@ -72,6 +72,7 @@ export function deskStates(desk) {
     'person-unknown': stranger({ email: 'nobody@example.com' }),
     'person-erase': person(PEOPLE[0], (page) => press(page, 'Erase…')),
     letters: to('/letters'),
+    releases: to('/releases'),
     site: to('/site'),
     'site-read-again': to('/site?done=site-read'),
     check: to('/site/check'),
@@ -115,6 +116,10 @@ export function fullDeskStates(desk) {
     }),
     'activity-older': to('/activity', older),
     'letters-full': to('/letters'),
+    'releases-full': to('/releases'),
+    release: to('/release/1.4.0'),
+    'release-withdraw': to('/release/1.4.0/withdraw'),
+    'release-withdrawn': to('/release/1.3.0'),
     draft: to('/letters', first),
     'draft-without-a-subject': to('/letters', (page) => press(page, 'Write a letter')),
     'draft-send': to('/letters', async (page) => {
