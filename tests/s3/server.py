@@ -176,6 +176,9 @@ class Service:
             body = bytes(len(body)) if fault == "lie" else body
         environ["wsgi.input"] = io.BytesIO(body)
         response = Response.from_app(self.moto, environ)
+        if fault == "rot" and environ["REQUEST_METHOD"] == "GET" and "list-type" not in environ["QUERY_STRING"]:
+            # What the service says of an object is not what it sends.
+            response.set_data(bytes(len(response.get_data())))
         if fault == "cut" and environ["REQUEST_METHOD"] == "GET":
             response.response = self.half(environ, response.get_data())
         return response(environ, start_response)

@@ -31,12 +31,18 @@ async fn whatever_is_wrong_is_said_and_tried_again_half_an_hour_later() {
         ("full:contents", "the bucket is full (403 Forbidden, QuotaExceeded)"),
         ("deny", "the bucket refused the request (403 Forbidden, AccessDenied); check its name, the access key"),
         ("lie", "the object in the bucket is another one: its SHA-256 differs"),
+        ("rot:porchlight.db", "the object in the bucket is another one: its SHA-256 differs"),
     ] {
         let offsite = Offsite::new();
         let instance = offsite.instance(&service, service.clock.clone());
         offsite.bucket.command(fault);
         assert_failed(&instance.step().await, words);
         assert_eq!(offsite.days(), Vec::<String>::new(), "{fault}");
+        assert_eq!(
+            offsite.images().is_empty(),
+            !fault.contains(':') || fault.contains("images"),
+            "{fault}: only what was read"
+        );
         let (_, output) = Program::run(offsite.command(&service, &["check"]));
         assert!(output.contains(words), "{fault}: {output}");
         offsite.bucket.command("work");
