@@ -397,8 +397,10 @@ CREATE TABLE acme_challenges (
 
 -- When something was done last that all instances together do once in a period, or that a command did.
 CREATE TABLE tasks (
-    name TEXT COLLATE "C" NOT NULL PRIMARY KEY,
-    at   BIGINT NOT NULL
+    name    TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    at      BIGINT NOT NULL,
+    -- Why it has failed since then.
+    failure TEXT COLLATE "C"
 );
 
 -- The app that the database belongs to: that of the first site with a folder of its own.

@@ -397,8 +397,10 @@ CREATE TABLE acme_challenges (
 
 -- When something was done last that all instances together do once in a period, or that a command did.
 CREATE TABLE tasks (
-    name TEXT    NOT NULL PRIMARY KEY,
-    at   INTEGER NOT NULL
+    name    TEXT    NOT NULL PRIMARY KEY,
+    at      INTEGER NOT NULL,
+    -- Why it has failed since then.
+    failure TEXT
 ) WITHOUT ROWID;
 
 -- The app that the database belongs to: that of the first site with a folder of its own.

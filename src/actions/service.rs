@@ -25,6 +25,8 @@ pub struct Service {
     pub cached_totals: CachedTotals,
     /// Whether an opt-in counts only after the person has confirmed it by mail.
     pub confirm_updates: bool,
+    /// Whether the service makes backups in a bucket.
+    pub backs_up: bool,
     /// Whether a mail server is configured to which contact messages are forwarded.
     pub forwards_messages: bool,
 }

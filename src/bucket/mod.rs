@@ -1,10 +1,11 @@
-//! Disk images in a bucket of an S3-compatible service. The only module with its protocol.
+//! Objects in a bucket of an S3-compatible service: disk images and backups. The only module with its protocol.
 //!
 //! The name of an object has the start of its image's SHA-256. So an object never changes: two makers who publish the
 //! same version at the same time write two objects, and the release that is recorded leads to its own.
 //!
 //! Nothing here knows visitors, or which release is the newest.
 
+mod list;
 mod signature;
 mod verified_upload;
 
@@ -27,6 +28,7 @@ use crate::clock::Clock;
 use crate::config::{BucketSettings, InvalidSettings};
 use crate::domain::limits::SIGNED_URL_LIFE;
 use crate::domain::releases::Release;
+use crate::domain::sha256::Sha256;
 use crate::http_client::{HttpClient, RequestBody, cause, empty_body, system_roots};
 use signature::Signer;
 
@@ -47,13 +49,39 @@ pub enum BucketFailure {
     Missing,
     #[error("the object in the bucket is another one: {0}")]
     Changed(String),
+    #[error("the bucket is full ({0})")]
+    Full(String),
     #[error("the bucket refused the request ({0}); check its name, the access key and what that key may do")]
     Refused(String),
     #[error("the bucket is unavailable: {0}")]
     Unavailable(String),
 }
 
-/// A bucket with images. Cheap to clone.
+/// An object, and what its content has to be.
+#[derive(Clone, Debug)]
+pub struct Object {
+    pub key: String,
+    pub length: u64,
+    pub sha256: Sha256,
+    /// The name under which a browser saves a disk image. `None`: it is something else.
+    file: Option<String>,
+}
+
+impl Object {
+    pub fn new(key: String, length: u64, sha256: Sha256) -> Self {
+        Self { key, length, sha256, file: None }
+    }
+}
+
+/// The image of the release.
+impl From<&Release> for Object {
+    fn from(release: &Release) -> Self {
+        let file = Some(release.file.to_string());
+        Self { file, ..Self::new(object_key(release), release.length, release.sha256) }
+    }
+}
+
+/// A bucket with images or backups. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Bucket(Arc<Inner>);
 
@@ -61,6 +89,7 @@ pub struct Bucket(Arc<Inner>);
 struct Inner {
     name: String,
     url: Url,
+    prefix: String,
     signer: Signer,
     client: HttpClient,
     proxy: bool,
@@ -71,10 +100,11 @@ impl Bucket {
     /// Connects to nothing yet.
     pub fn open(settings: &BucketSettings, clock: Clock) -> Result<Self, InvalidSettings> {
         let access = settings.access.clone()?;
-        let client = HttpClient::new(system_roots()).map_err(|error| InvalidSettings::new("releases_url", error))?;
+        let client = HttpClient::new(system_roots()).map_err(|error| InvalidSettings::new(settings.setting, error))?;
         Ok(Self(Arc::new(Inner {
             name: settings.name.clone(),
             url: access.url,
+            prefix: access.prefix,
             signer: Signer { key: access.key, region: access.region },
             client,
             proxy: settings.proxy,
@@ -87,7 +117,7 @@ impl Bucket {
         self.0.proxy
     }
 
-    /// The setting `releases_url` without its options.
+    /// The setting without its options.
     pub fn name(&self) -> &str {
         &self.0.name
     }
@@ -99,44 +129,54 @@ impl Bucket {
 
     /// A URL that leads everybody to the image for a short time.
     pub fn signed_url(&self, release: &Release) -> String {
-        self.0.signer.signed_url(&Method::GET, &self.object_url(release), &[], SIGNED_URL_LIFE, self.0.clock.now())
+        let url = self.object_url(&object_key(release));
+        self.0.signer.signed_url(&Method::GET, &url, &[], &[], SIGNED_URL_LIFE, self.0.clock.now())
     }
 
     /// Checks that the bucket exists and that the key may read it.
     pub async fn probe(&self) -> Result<(), BucketFailure> {
         // Only the answer to a GET request tells a missing bucket from a missing object.
-        match self.send(Method::GET, &self.0.url, &[], ANSWER_TIMEOUT).await {
+        match self.send(Method::GET, &self.object_url(""), &[], &[], ANSWER_TIMEOUT).await {
             Ok(_) | Err(BucketFailure::Missing) => Ok(()),
             Err(failure) => Err(failure),
         }
     }
 
-    /// Checks that the object is there, with the length and, if the service knows it, the SHA-256 of the release.
-    pub async fn check(&self, release: &Release) -> Result<(), BucketFailure> {
-        self.check_object(release).await.map(drop)
+    /// Checks that the object is there, with this length and, if the service knows it, this SHA-256.
+    pub async fn check(&self, object: impl Into<Object>) -> Result<(), BucketFailure> {
+        self.check_object(&object.into()).await.map(drop)
     }
 
     /// Returns whether the service has compared the SHA-256.
-    async fn check_object(&self, release: &Release) -> Result<bool, BucketFailure> {
+    async fn check_object(&self, object: &Object) -> Result<bool, BucketFailure> {
         let headers = [(CHECKSUM_MODE, "ENABLED")];
-        let response = self.send(Method::HEAD, &self.object_url(release), &headers, ANSWER_TIMEOUT).await?;
+        let response = self.send(Method::HEAD, &self.object_url(&object.key), &[], &headers, ANSWER_TIMEOUT).await?;
         let length = header(response.headers(), &CONTENT_LENGTH).and_then(|length| length.parse().ok());
-        compare(release, length, response.headers())
+        compare(object, length, response.headers())
     }
 
-    /// Reads `length` bytes of the image from the position `first`. The service has the time `limit` to begin its answer.
+    /// Deletes an object, if it is there.
+    pub async fn delete(&self, key: &str) -> Result<(), BucketFailure> {
+        match self.send(Method::DELETE, &self.object_url(key), &[], &[], IDLE_TIMEOUT).await {
+            Ok(_) | Err(BucketFailure::Missing) => Ok(()),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Reads `length` bytes of the object from the position `first`. The service has the time `limit` to begin its answer.
     pub async fn read(
         &self,
         limit: Duration,
-        release: &Release,
+        object: impl Into<Object>,
         first: u64,
         length: u64,
     ) -> Result<impl Stream<Item = io::Result<Bytes>> + Send + 'static, BucketFailure> {
+        let object = object.into();
         let range = format!("bytes={first}-{}", (first + length).saturating_sub(1));
-        let whole = length == release.length;
+        let whole = length == object.length;
         let headers = [(CHECKSUM_MODE, "ENABLED"), (RANGE, range.as_str())];
         let headers = if whole { &headers[..1] } else { &headers };
-        let response = self.send(Method::GET, &self.object_url(release), headers, limit).await?;
+        let response = self.send(Method::GET, &self.object_url(&object.key), &[], headers, limit).await?;
         let headers = response.headers();
         let total = match response.status() {
             StatusCode::PARTIAL_CONTENT => {
@@ -150,7 +190,7 @@ impl Bucket {
             _ if whole => header(headers, &CONTENT_LENGTH).and_then(|length| length.parse().ok()),
             _ => return Err(BucketFailure::Unavailable("it does not support ranges".to_owned())),
         };
-        compare(release, total, headers)?;
+        compare(&object, total, headers)?;
         Ok(stream::try_unfold(response.into_body(), next_chunk))
     }
 
@@ -158,10 +198,11 @@ impl Bucket {
         &self,
         method: Method,
         url: &Url,
+        query: &[(&str, &str)],
         headers: &[(HeaderName, &str)],
         limit: Duration,
     ) -> Result<Response<Incoming>, BucketFailure> {
-        let request = self.request(method, url, headers, empty_body());
+        let request = self.request(method, url, query, headers, empty_body());
         let answer = async { accept(self.0.client.send(request).await.map_err(BucketFailure::Unavailable)?).await };
         timeout(limit, answer).await.map_err(|_| no_answer())?
     }
@@ -170,6 +211,7 @@ impl Bucket {
         &self,
         method: Method,
         url: &Url,
+        query: &[(&str, &str)],
         headers: &[(HeaderName, &str)],
         body: RequestBody,
     ) -> Request<RequestBody> {
@@ -179,15 +221,15 @@ impl Bucket {
                 request.headers_mut().insert(name, value);
             }
         }
-        let url = self.0.signer.signed_url(&method, url, headers, SIGNED_URL_LIFE, self.0.clock.now());
+        let url = self.0.signer.signed_url(&method, url, query, headers, SIGNED_URL_LIFE, self.0.clock.now());
         *request.method_mut() = method;
         *request.uri_mut() = url.parse().unwrap_or_default();
         request
     }
 
-    fn object_url(&self, release: &Release) -> Url {
+    fn object_url(&self, key: &str) -> Url {
         // Every character of the key is valid in a path, so this cannot fail.
-        self.0.url.join(&object_key(release)).unwrap_or_else(|_| self.0.url.clone())
+        self.0.url.join(&format!("{}{key}", self.0.prefix)).unwrap_or_else(|_| self.0.url.clone())
     }
 }
 
@@ -199,13 +241,13 @@ fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// Compares an object with its release. Returns whether the service knows the SHA-256.
-fn compare(release: &Release, length: Option<u64>, headers: &HeaderMap) -> Result<bool, BucketFailure> {
-    if let Some(length) = length.filter(|length| *length != release.length) {
-        return Err(BucketFailure::Changed(format!("it has {length} bytes instead of {}", release.length)));
+/// Compares what the service says of an object with what it has to be. Returns whether the service knows the SHA-256.
+fn compare(object: &Object, length: Option<u64>, headers: &HeaderMap) -> Result<bool, BucketFailure> {
+    if let Some(length) = length.filter(|length| *length != object.length) {
+        return Err(BucketFailure::Changed(format!("it has {length} bytes instead of {}", object.length)));
     }
     match header(headers, &CHECKSUM) {
-        Some(checksum) if checksum == release.sha256.base64() => Ok(true),
+        Some(checksum) if checksum == object.sha256.base64() => Ok(true),
         // The checksum of an object that was uploaded in parts is one of parts, not of its content.
         Some(checksum) if STANDARD.decode(checksum).is_ok() => Err(other_sha256()),
         _ => Ok(false),
@@ -213,7 +255,7 @@ fn compare(release: &Release, length: Option<u64>, headers: &HeaderMap) -> Resul
 }
 
 fn other_sha256() -> BucketFailure {
-    BucketFailure::Changed("its SHA-256 is not that of the release".to_owned())
+    BucketFailure::Changed("its SHA-256 differs".to_owned())
 }
 
 fn no_answer() -> BucketFailure {
@@ -250,6 +292,9 @@ async fn accept(response: Response<Incoming>) -> Result<Response<Incoming>, Buck
     let region = header(&head.headers, &HeaderName::from_static("x-amz-bucket-region"));
     Err(match (status, code) {
         (StatusCode::NOT_FOUND, None | Some("NoSuchKey")) => BucketFailure::Missing,
+        (StatusCode::INSUFFICIENT_STORAGE, _) | (_, Some("QuotaExceeded" | "XMinioStorageFull")) => {
+            BucketFailure::Full(said)
+        }
         _ if status.is_redirection() => BucketFailure::Refused(match region {
             Some(region) => format!("{said}: it is in the region {region}"),
             None => said,

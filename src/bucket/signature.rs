@@ -23,12 +23,13 @@ pub(super) struct Signer {
 }
 
 impl Signer {
-    /// Returns the URL with a signature of a request with these headers, of which those of S3 itself have to be signed. Everybody
-    /// can use it for so long.
+    /// Returns the URL with a query and a signature of a request with these headers, of which those of S3 itself have to be signed.
+    /// The names of the query are lower-case and sorted. Everybody can use the URL for so long.
     pub(super) fn signed_url(
         &self,
         method: &Method,
         url: &Url,
+        query: &[(&str, &str)],
         headers: &[(HeaderName, &str)],
         life: Duration,
         now: Timestamp,
@@ -44,7 +45,7 @@ impl Signer {
         let credential = format!("{}/{}", self.key.id, scope.join("/"));
         let life = life.as_secs().to_string();
         let token = self.key.session_token.as_ref().map(Secret::expose);
-        // In the order of the names, as the signature has them.
+        // In the order of the names, as the signature has them: capital letters first.
         let parameters = [
             Some(("X-Amz-Algorithm", ALGORITHM)),
             Some(("X-Amz-Credential", credential.as_str())),
@@ -56,6 +57,7 @@ impl Signer {
         let query = parameters
             .into_iter()
             .flatten()
+            .chain(query.iter().copied())
             .map(|(name, value)| format!("{name}={}", utf8_percent_encode(value, ENCODED)))
             .collect::<Vec<_>>()
             .join("&");
@@ -103,7 +105,7 @@ mod tests {
     #[test]
     fn a_url_is_signed_as_in_the_example_of_amazon() {
         assert_eq!(
-            signer().signed_url(&Method::GET, &url("/test.txt"), &[], Duration::from_hours(24), now()),
+            signer().signed_url(&Method::GET, &url("/test.txt"), &[], &[], Duration::from_hours(24), now()),
             "https://examplebucket.s3.amazonaws.com/test.txt?X-Amz-Algorithm=AWS4-HMAC-SHA256\
              &X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20130524%2Fus-east-1%2Fs3%2Faws4_request\
              &X-Amz-Date=20130524T000000Z&X-Amz-Expires=86400&X-Amz-SignedHeaders=host\

@@ -1,4 +1,4 @@
-//! Uploads an image, and verifies that the bucket has it.
+//! Uploads an object, and verifies that the bucket has it.
 
 use std::io;
 use std::path::Path;
@@ -16,8 +16,8 @@ use tokio::io::AsyncReadExt as _;
 use tokio::time::timeout;
 use tokio_util::io::ReaderStream;
 
-use crate::bucket::{Bucket, BucketFailure, CHECKSUM, IDLE_TIMEOUT, accept, no_answer, other_sha256};
-use crate::domain::releases::{MEDIA_TYPE, Release, attachment};
+use crate::bucket::{Bucket, BucketFailure, CHECKSUM, IDLE_TIMEOUT, Object, accept, no_answer, other_sha256};
+use crate::domain::releases::{MEDIA_TYPE, attachment};
 use crate::domain::sha256::Sha256Hasher;
 
 /// How long the service may take to answer after the last byte of an upload: it copies and checks the image then.
@@ -27,35 +27,36 @@ const CHUNK_SIZE: usize = 64 * 1024;
 const CHECKSUM_ALGORITHM: HeaderName = HeaderName::from_static("x-amz-sdk-checksum-algorithm");
 
 impl Bucket {
-    /// Uploads an image, unless it is there already, and verifies it. `progress` gets the number of bytes sent.
+    /// Uploads an object, unless it is there already, and verifies it. `progress` gets the number of bytes sent.
     pub async fn upload(
         &self,
         file: &Path,
-        release: &Release,
+        object: impl Into<Object>,
         progress: impl FnMut(u64) + Send + 'static,
     ) -> Result<(), BucketFailure> {
+        let object = object.into();
         // This also finds out whether the key is accepted, before a long upload.
-        match self.check_object(release).await {
+        match self.check_object(&object).await {
             Err(BucketFailure::Missing | BucketFailure::Changed(_)) | Ok(false) => {}
             known => return known.map(drop),
         }
-        self.put(file, release, progress).await?;
-        if self.check_object(release).await? {
+        self.put(file, &object, progress).await?;
+        if self.check_object(&object).await? {
             return Ok(());
         }
-        self.read_back(release).await
+        self.read_back(&object, |_| Ok(())).await
     }
 
     async fn put(
         &self,
         file: &Path,
-        release: &Release,
+        object: &Object,
         mut progress: impl FnMut(u64) + Send + 'static,
     ) -> Result<(), BucketFailure> {
         let unreadable = |error: io::Error| BucketFailure::Unavailable(format!("{}: {error}", file.display()));
         let source = File::open(file).await.map_err(unreadable)?;
         let sent = Arc::new(AtomicU64::default());
-        let chunks = ReaderStream::with_capacity(source.take(release.length), CHUNK_SIZE);
+        let chunks = ReaderStream::with_capacity(source.take(object.length), CHUNK_SIZE);
         let counted = {
             let sent = Arc::clone(&sent);
             chunks.map(move |chunk| {
@@ -66,23 +67,26 @@ impl Bucket {
                 Ok(Frame::data(chunk))
             })
         };
-        let (length, checksum) = (release.length.to_string(), release.sha256.base64());
-        let disposition = attachment(release.file.as_str());
+        let (length, checksum) = (object.length.to_string(), object.sha256.base64());
+        let (media_type, disposition) = match &object.file {
+            Some(file) => (MEDIA_TYPE, attachment(file)),
+            None => ("application/octet-stream", "attachment".to_owned()),
+        };
         let headers = [
-            (CONTENT_TYPE, MEDIA_TYPE),
+            (CONTENT_TYPE, media_type),
             (CONTENT_DISPOSITION, disposition.as_str()),
             (CONTENT_LENGTH, length.as_str()),
             (CHECKSUM, checksum.as_str()),
             (CHECKSUM_ALGORITHM, "SHA256"),
         ];
         let body = StreamBody::new(counted).boxed_unsync();
-        let url = self.object_url(release);
-        let request = self.request(Method::PUT, &url, &headers, body);
+        let url = self.object_url(&object.key);
+        let request = self.request(Method::PUT, &url, &[], &headers, body);
         let response = self.0.client.send(request);
         tokio::pin!(response);
         let mut last = 0;
         let response = loop {
-            let wait = if sent.load(Ordering::Relaxed) == release.length { STORE_TIMEOUT } else { IDLE_TIMEOUT };
+            let wait = if sent.load(Ordering::Relaxed) == object.length { STORE_TIMEOUT } else { IDLE_TIMEOUT };
             match timeout(wait, &mut response).await {
                 Ok(response) => break response.map_err(BucketFailure::Unavailable)?,
                 Err(_) if sent.load(Ordering::Relaxed) > last => last = sent.load(Ordering::Relaxed),
@@ -92,13 +96,20 @@ impl Bucket {
         accept(response).await.map(drop)
     }
 
-    /// Compares the SHA-256 of an object by reading it, for services that do not return it.
-    async fn read_back(&self, release: &Release) -> Result<(), BucketFailure> {
-        let mut chunks = std::pin::pin!(self.read(IDLE_TIMEOUT, release, 0, release.length).await?);
+    /// Compares the SHA-256 of an object by reading it, in chunks that `sink` gets. What it got is right if this succeeds.
+    pub async fn read_back(
+        &self,
+        object: &Object,
+        mut sink: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> Result<(), BucketFailure> {
+        let failed = |error: io::Error| BucketFailure::Unavailable(error.to_string());
+        let mut chunks = std::pin::pin!(self.read(IDLE_TIMEOUT, object.clone(), 0, object.length).await?);
         let mut hasher = Sha256Hasher::default();
         while let Some(chunk) = chunks.next().await {
-            hasher.update(&chunk.map_err(|error| BucketFailure::Unavailable(error.to_string()))?);
+            let chunk = chunk.map_err(failed)?;
+            hasher.update(&chunk);
+            sink(&chunk).map_err(failed)?;
         }
-        if hasher.finish() == release.sha256 { Ok(()) } else { Err(other_sha256()) }
+        if hasher.finish() == object.sha256 { Ok(()) } else { Err(other_sha256()) }
     }
 }

@@ -1,5 +1,6 @@
 //! `porchlight backup`, `porchlight restore` and `porchlight move`
 
+use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,9 +11,10 @@ use super::failure::{Failure, OrFail};
 use super::run::{Access, block_on, check_owner, open_store, with_store};
 use super::terminal::{eprint_line, exit_on_interrupt, print_line, progress_style, sanitize_line};
 use crate::actions::{
-    BackupFailure, CreatedBackup, ImageStore, Restored, create_backup, delete_old_backups, restore,
-    rotated_backup_folder,
+    BackupFailure, BackupKey, BucketSource, CreatedBackup, ImageStore, Restored, create_backup, delete_old_backups,
+    parse_day, restore, restore_from_bucket, rotated_backup_folder,
 };
+use crate::bucket::Bucket;
 use crate::clock::Clock;
 use crate::config::{ImagePlace, InvalidSettings, Settings};
 use crate::domain::desk::Change;
@@ -75,15 +77,52 @@ pub(super) fn run_rotation(settings: &Settings, parent: &Path, keep: u32) -> Res
     })
 }
 
-pub(super) fn run_restore(settings: &Settings, folder: &Path, unverified: bool) -> Result<(), Failure> {
+/// `porchlight backup key`
+pub(super) fn print_key() {
+    let key = BackupKey::generate();
+    print_line(key.file().trim_end());
+    eprint_line("This is the only copy of the secret key. Keep it where neither the server nor the bucket is.");
+    eprint_line(&format!("The server gets the public key, as a setting: backup_recipient = \"{}\"", key.recipient()));
+}
+
+/// A backup in a bucket as it is named on the command line: `s3://bucket/prefix/DAY`, or without the day.
+fn bucket_source(url: &str, key_file: Option<&Path>) -> Result<BucketSource, Failure> {
+    let key_file = key_file.ok_or_else(|| {
+        Failure::new("Nothing was restored: a backup in a bucket needs its key: add `--key FILE`.".to_owned())
+    })?;
+    let text = fs::read_to_string(key_file);
+    let key = text.map_err(|error| error.to_string()).and_then(|text| {
+        BackupKey::parse(&text).ok_or_else(|| "it has no secret key such as `porchlight backup key` prints".to_owned())
+    });
+    let key =
+        key.or_fail(|why| format!("Nothing was restored: the key in {} cannot be used: {why}.", key_file.display()))?;
+    let named = url.trim_end_matches('/').rsplit_once('/').and_then(|(url, day)| Some((url, parse_day(day)?)));
+    let (url, day) = named.map_or((url, None), |(url, day)| (url, Some(day)));
+    let bucket = Bucket::open(&Settings::bucket_argument(url)?, Clock::System)?;
+    Ok(BucketSource { bucket, day, key })
+}
+
+pub(super) fn run_restore(
+    settings: &Settings,
+    from: &Path,
+    key: Option<&Path>,
+    unverified: bool,
+) -> Result<(), Failure> {
+    let bucket = from.to_str().filter(|url| url.starts_with("s3://"));
+    let source = bucket.map(|url| bucket_source(url, key)).transpose()?;
     block_on(async {
         let database = Database::from_settings(settings)?;
         check_owner(settings, &database)?;
         let images = ImageStore::open(&settings.images, Clock::System)?;
         let (bar, progress) = progress_bar();
-        let restored = restore(folder, unverified, &database, &images, progress).await;
+        let restored = match &source {
+            None => restore(from, unverified, &database, &images, progress).await.map(|restored| (None, restored)),
+            Some(source) => restore_from_bucket(source, &settings.data_dir, &database, &images, progress)
+                .await
+                .map(|(day, restored)| (Some(day), restored)),
+        };
         bar.finish_and_clear();
-        let Restored { tables, images, missing, is_new } = restored.map_err(Failure::new)?;
+        let (day, Restored { tables, images, missing, is_new }) = restored.map_err(Failure::new)?;
         if is_new && let Ok(store) = Store::open(&database) {
             record(&store, Change::RestoredBackup).await;
             store.close().await;
@@ -104,7 +143,8 @@ pub(super) fn run_restore(settings: &Settings, folder: &Path, unverified: bool) 
                 ),
             }));
         }
-        eprint_line(&format!("Everything was restored to {database}."));
+        let of = day.map(|day| format!(" from the backup of {}", day.date())).unwrap_or_default();
+        eprint_line(&format!("Everything was restored to {database}{of}."));
         Ok(())
     })
 }

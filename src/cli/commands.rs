@@ -80,23 +80,34 @@ enum Command {
     Config(ConfigCommand),
     /// Write a backup of everything to a folder; the service may keep running
     #[command(
-        before_help = "Examples:\n  porchlight backup /backups/2026-11-15\n  porchlight backup --keep 7 /backups"
+        args_conflicts_with_subcommands = true,
+        before_help = "Examples:\n  porchlight backup /backups/2026-11-15\n  porchlight backup --keep 7 /backups\n  \
+                       porchlight backup key > backup.key"
     )]
     Backup {
+        #[command(subcommand)]
+        command: Option<BackupCommand>,
+
         /// Folder for the backup; created if missing, and must be empty unless --keep is given
-        folder: PathBuf,
+        #[arg(required = true)]
+        folder: Option<PathBuf>,
 
         /// Write the backup to a folder inside, named by the time, and then delete all but the newest of these backups
         #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
         keep: Option<u32>,
     },
     /// Restore a backup into an empty database
-    #[command(before_help = "Example:\n  porchlight restore /backups/2026-11-15 --data-dir /srv/porchlight")]
+    #[command(before_help = "Examples:\n  porchlight restore /backups/2026-11-15 --data-dir /srv/porchlight\n  \
+                       porchlight restore s3://troupe-backups/site/2026-11-15 --key backup.key")]
     Restore {
-        /// Folder that `porchlight backup` wrote
-        folder: PathBuf,
+        /// Folder that `porchlight backup` wrote, or a bucket: `s3://bucket/prefix/DAY`, without DAY for the newest backup there
+        #[arg(value_name = "FOLDER|URL")]
+        from: PathBuf,
+        /// File with the secret key that `porchlight backup key` printed; for a bucket
+        #[arg(long, value_name = "FILE")]
+        key: Option<PathBuf>,
         /// Restore a backup that has no manifest.json, or was changed since; only if you trust it
-        #[arg(long)]
+        #[arg(long, conflicts_with = "key")]
         unverified: bool,
     },
     /// Copy the embedded database to PostgreSQL; the original is not changed
@@ -155,6 +166,13 @@ enum Command {
     },
 }
 
+#[derive(Debug, Subcommand)]
+enum BackupCommand {
+    /// Make a key pair for backups in a bucket: print the secret key once, and the setting with the public one
+    #[command(before_help = "Example:\n  porchlight backup key > backup.key")]
+    Key,
+}
+
 /// Parses the arguments and runs the command.
 pub fn main() -> ExitCode {
     let arguments = help::program(Cli::command()).try_get_matches();
@@ -208,9 +226,17 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Check(arguments) => check::run(arguments, settings),
         Command::Config(command) => config::run(command, ResolvedSetting::resolve(file, &cli.settings), settings),
         Command::Health { ready } => health::run(&settings?, ready),
-        Command::Backup { folder, keep: None } => backup::run_backup(&settings?, &folder),
-        Command::Backup { folder, keep: Some(number) } => backup::run_rotation(&settings?, &folder, number),
-        Command::Restore { folder, unverified } => backup::run_restore(&settings?, &folder, unverified),
+        Command::Backup { command, folder, keep } => match (command, folder.unwrap_or_default(), keep) {
+            (Some(BackupCommand::Key), _, _) => {
+                backup::print_key();
+                Ok(())
+            }
+            (None, folder, None) => backup::run_backup(&settings?, &folder),
+            (None, folder, Some(number)) => backup::run_rotation(&settings?, &folder, number),
+        },
+        Command::Restore { from, key, unverified } => {
+            backup::run_restore(&settings?, &from, key.as_deref(), unverified)
+        }
         Command::Move { to } => backup::run_move(&settings?, &to),
         Command::Release(command) => releases::run(command, &settings?),
         Command::Desk(arguments) => desk::run(&arguments, &settings?),

@@ -1,17 +1,21 @@
-//! Where published disk images are: in a folder, or in a bucket of an S3-compatible service.
+//! Where published disk images are, in a folder or in a bucket of an S3-compatible service, and the bucket for backups.
 //!
 //! The service, its region and the key of a bucket come from the variables that other programs use for them. They are the only
 //! settings with names of their own.
 
 use std::path::{Path, PathBuf};
 
+use age::x25519::Recipient;
 use url::Url;
 
 use super::secret::Secret;
-use super::text::{InvalidSettings, Texts};
+use super::text::{InvalidSettings, Texts, both};
 use crate::domain::network::BaseUrl;
 
-const NAME: &str = "releases_url";
+const RELEASES: &str = "releases_url";
+const BACKUPS: &str = "backup_url";
+/// What the command `restore` is given instead of a folder.
+const ARGUMENT: &str = "s3://…";
 
 #[derive(Clone, Debug)]
 pub enum ImagePlace {
@@ -19,9 +23,18 @@ pub enum ImagePlace {
     Bucket(Box<BucketSettings>),
 }
 
-/// The setting `releases_url`: `s3://bucket/prefix`, or `s3://bucket/prefix?proxy=true`.
+/// A bucket for backups, and the public key by which they are encrypted: the settings `backup_url` and `backup_recipient`.
+#[derive(Clone, Debug)]
+pub struct BackupSettings {
+    pub bucket: BucketSettings,
+    pub recipient: Recipient,
+}
+
+/// A bucket: `s3://bucket/prefix`, and for images `s3://bucket/prefix?proxy=true`.
 #[derive(Clone, Debug)]
 pub struct BucketSettings {
+    /// Which setting it is.
+    pub setting: &'static str,
     /// The setting as it was given, without its options.
     pub name: String,
     /// Whether images are sent by the service. Otherwise downloads are redirected to the bucket.
@@ -33,8 +46,10 @@ pub struct BucketSettings {
 /// What a request to the bucket needs.
 #[derive(Clone, Debug)]
 pub struct BucketAccess {
-    /// The URL of the bucket and the prefix. It ends with a slash.
+    /// The URL of the bucket. It ends with a slash.
     pub url: Url,
+    /// What the names of all objects start with: nothing, or such as `prefix/`.
+    pub prefix: String,
     pub region: String,
     pub key: AccessKey,
 }
@@ -55,19 +70,17 @@ impl ImagePlace {
         data_dir: &Path,
         base_url: Option<&BaseUrl>,
     ) -> Result<Self, InvalidSettings> {
-        let (folder, url) = (texts.take("releases_dir"), texts.take(NAME));
+        let (folder, url) = (texts.take("releases_dir"), texts.take(RELEASES));
         let Some(url) = url else {
             return Ok(Self::Folder(folder.map_or_else(|| data_dir.join("releases"), PathBuf::from)));
         };
         if folder.is_some() {
             return Err(InvalidSettings::new(
-                NAME,
+                RELEASES,
                 "`releases_dir` is set too; images are in one place, so remove one",
             ));
         }
-        // Empty variables count as missing ones, as for other programs.
-        let environment = |name: &str| environment(name).filter(|value| !value.is_empty());
-        BucketSettings::parse(&url, environment, base_url).map(|bucket| Self::Bucket(bucket.into()))
+        BucketSettings::parse(RELEASES, &url, environment, base_url).map(|bucket| Self::Bucket(bucket.into()))
     }
 
     /// The folder, if images are in one.
@@ -87,18 +100,47 @@ impl ImagePlace {
     }
 }
 
+impl BackupSettings {
+    pub(super) fn parse(
+        texts: &mut Texts,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Result<Option<Self>, InvalidSettings> {
+        let bucket = texts.take(BACKUPS).map(|url| BucketSettings::parse(BACKUPS, &url, environment, None));
+        let recipient = texts.parse("backup_recipient", |text| {
+            text.parse().map_err(|_| "it is not a public key such as age1…; `porchlight backup key` makes one")
+        })?;
+        let settings = both((BACKUPS, bucket.transpose()?), ("backup_recipient", recipient))?;
+        Ok(settings.map(|(bucket, recipient)| Self { bucket, recipient }))
+    }
+}
+
 impl BucketSettings {
+    /// Parses a bucket that is not in the settings, but an argument of a command.
+    pub(super) fn parse_argument(
+        url: &str,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, InvalidSettings> {
+        Self::parse(ARGUMENT, url, environment, None)
+    }
+
     fn parse(
+        setting: &'static str,
         text: &str,
         environment: impl Fn(&str) -> Option<String>,
         base_url: Option<&BaseUrl>,
     ) -> Result<Self, InvalidSettings> {
-        let invalid = |why: &str| InvalidSettings::new(NAME, why);
+        // Empty variables count as missing ones, as for other programs.
+        let environment = |name: &str| environment(name).filter(|value| !value.is_empty());
+        let invalid = |why: &str| match setting {
+            ARGUMENT => InvalidSettings::flag(setting, why),
+            _ => InvalidSettings::new(setting, why),
+        };
         let place = text.strip_prefix("s3://").ok_or_else(|| invalid("it does not start with s3://"))?;
         let (place, proxy) = match place.split_once('?') {
             None => (place, false),
-            Some((place, "proxy=true")) => (place, true),
-            Some((place, "proxy=false")) => (place, false),
+            Some((place, "proxy=true")) if setting == RELEASES => (place, true),
+            Some((place, "proxy=false")) if setting == RELEASES => (place, false),
+            Some(_) if setting != RELEASES => return Err(invalid("it has no options")),
             Some(_) => return Err(invalid("the only option is ?proxy=true")),
         };
         let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
@@ -110,7 +152,8 @@ impl BucketSettings {
         if !prefix.is_empty() && !prefix.split('/').all(is_valid) {
             return Err(invalid("the prefix may have letters, digits, `-`, `_`, `.`, `~` and single slashes only"));
         }
-        let access = BucketAccess::read(bucket, prefix, &environment).and_then(|access| {
+        let access = BucketAccess::read(bucket, prefix, environment);
+        let access = access.map_err(|why| invalid(&why)).and_then(|access| {
             let is_https_site = base_url.is_some_and(BaseUrl::is_https);
             if is_https_site && access.url.scheme() == "http" && !proxy {
                 return Err(invalid(
@@ -120,12 +163,12 @@ impl BucketSettings {
             Ok(access)
         });
         let slash = if prefix.is_empty() { "" } else { "/" };
-        Ok(Self { name: format!("s3://{bucket}{slash}{prefix}"), proxy, access })
+        Ok(Self { setting, name: format!("s3://{bucket}{slash}{prefix}"), proxy, access })
     }
 }
 
 impl BucketAccess {
-    fn read(bucket: &str, prefix: &str, environment: impl Fn(&str) -> Option<String>) -> Result<Self, InvalidSettings> {
+    fn read(bucket: &str, prefix: &str, environment: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
         let endpoint = environment("AWS_ENDPOINT_URL_S3").or_else(|| environment("AWS_ENDPOINT_URL"));
         let region = environment("AWS_REGION").or_else(|| environment("AWS_DEFAULT_REGION"));
         let (url, region) = match (endpoint, region) {
@@ -135,18 +178,16 @@ impl BucketAccess {
             }
             (None, Some(region)) => (amazon_url(&region, bucket)?, region),
             (None, None) => {
-                let missing = "it needs AWS_ENDPOINT_URL, or AWS_REGION for a bucket of Amazon S3";
-                return Err(InvalidSettings::new(NAME, missing));
+                return Err("it needs AWS_ENDPOINT_URL, or AWS_REGION for a bucket of Amazon S3".to_owned());
             }
         };
         let prefix = if prefix.is_empty() { String::new() } else { format!("{prefix}/") };
-        let url = url.join(&prefix).map_err(|error| InvalidSettings::new(NAME, error))?;
-        Ok(Self { url, region, key: AccessKey::read(environment)? })
+        Ok(Self { url, prefix, region, key: AccessKey::read(environment)? })
     }
 }
 
 impl AccessKey {
-    fn read(environment: impl Fn(&str) -> Option<String>) -> Result<Self, InvalidSettings> {
+    fn read(environment: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
         let why = match (environment("AWS_ACCESS_KEY_ID"), environment("AWS_SECRET_ACCESS_KEY")) {
             (Some(id), Some(secret)) => {
                 let session_token = environment("AWS_SESSION_TOKEN").map(Secret::new);
@@ -155,7 +196,7 @@ impl AccessKey {
             (None, None) => "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set",
             _ => "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY belong together, and only one of them is set",
         };
-        Err(InvalidSettings::new(NAME, why))
+        Err(why.to_owned())
     }
 }
 
@@ -168,7 +209,7 @@ fn is_bucket_name(text: &str) -> bool {
     (3..=63).contains(&text.len()) && text.bytes().all(is_valid) && !text.contains("..")
 }
 
-fn parse_endpoint(text: &str) -> Result<Url, InvalidSettings> {
+fn parse_endpoint(text: &str) -> Result<Url, String> {
     let endpoint = Url::parse(text).ok().filter(|url| {
         let is_web = matches!(url.scheme(), "http" | "https") && url.has_host();
         is_web
@@ -177,7 +218,7 @@ fn parse_endpoint(text: &str) -> Result<Url, InvalidSettings> {
             && url.username().is_empty()
             && url.password().is_none()
     });
-    endpoint.ok_or_else(|| InvalidSettings::new(NAME, "AWS_ENDPOINT_URL is not an http or https URL of a host"))
+    endpoint.ok_or_else(|| "AWS_ENDPOINT_URL is not an http or https URL of a host".to_owned())
 }
 
 /// Adds the bucket to the path, which every service understands.
@@ -188,17 +229,17 @@ fn with_bucket(mut endpoint: Url, bucket: &str) -> Url {
 }
 
 /// Amazon has a host name for each bucket. Its certificate is not valid for the name of a bucket with a dot.
-fn amazon_url(region: &str, bucket: &str) -> Result<Url, InvalidSettings> {
+fn amazon_url(region: &str, bucket: &str) -> Result<Url, String> {
     let is_region = !region.is_empty() && region.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     if !is_region {
-        return Err(InvalidSettings::new(NAME, "AWS_REGION is not the name of a region"));
+        return Err("AWS_REGION is not the name of a region".to_owned());
     }
     let url = if bucket.contains('.') {
         format!("https://s3.{region}.amazonaws.com/{bucket}/")
     } else {
         format!("https://{bucket}.s3.{region}.amazonaws.com/")
     };
-    Url::parse(&url).map_err(|error| InvalidSettings::new(NAME, error))
+    Url::parse(&url).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
@@ -214,7 +255,7 @@ mod tests {
         };
         let base_url = base_url.map(|url| BaseUrl::parse(url).unwrap());
         let place = ImagePlace::parse(
-            &mut [(NAME.to_owned(), url.to_owned())].into_iter().collect(),
+            &mut [(RELEASES.to_owned(), url.to_owned())].into_iter().collect(),
             value,
             Path::new("data"),
             base_url.as_ref(),
@@ -233,7 +274,10 @@ mod tests {
     #[test]
     fn a_bucket_is_at_its_own_host_at_amazon_and_in_the_path_elsewhere() {
         let amazon = [("AWS_REGION", "eu-west-1")];
-        let url = |url: &str, more: &[(&str, &str)]| access(url, more).unwrap().url.to_string();
+        let url = |url: &str, more: &[(&str, &str)]| {
+            let access = access(url, more).unwrap();
+            format!("{}{}", access.url, access.prefix)
+        };
         assert_eq!(url("s3://images", &amazon), "https://images.s3.eu-west-1.amazonaws.com/");
         assert_eq!(url("s3://images/a/b/", &amazon), "https://images.s3.eu-west-1.amazonaws.com/a/b/");
         assert_eq!(url("s3://a.images/b", &amazon), "https://s3.eu-west-1.amazonaws.com/a.images/b/");

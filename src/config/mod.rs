@@ -20,7 +20,7 @@ pub(crate) use file_and_environment::test_now;
 pub use file_and_environment::{Origin, ResolvedSetting};
 pub(crate) use file_and_environment::{notify_socket, socket_names, test_panic};
 pub use https::{AcmeSettings, CertificateFiles, CertificateSource, Tls};
-pub use images::{AccessKey, BucketSettings, ImagePlace};
+pub use images::{AccessKey, BackupSettings, BucketAccess, BucketSettings, ImagePlace};
 pub use mail::{DkimSettings, MailSettings};
 pub use ops_and_clients::{ClientSettings, Desk, Ops, OpsListen, loopback_address};
 pub use secret::{Secret, is_secret, redacted};

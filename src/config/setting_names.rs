@@ -62,6 +62,12 @@ raw_settings! {
     /// Bucket of an S3-compatible service for the disk images, instead of a folder: `s3://bucket/prefix`; its key comes from AWS_ variables [default: none]
     releases_url("PORCHLIGHT_RELEASES_URL", "URL"),
 
+    /// Bucket of an S3-compatible service for an encrypted backup every day: `s3://bucket/prefix`; its key comes from AWS_ variables, and it needs `backup_recipient` [default: none]
+    backup_url("PORCHLIGHT_BACKUP_URL", "URL"),
+
+    /// Public key by which these backups are encrypted, see `porchlight backup key`; needs `backup_url` [default: none]
+    backup_recipient("PORCHLIGHT_BACKUP_RECIPIENT", "KEY"),
+
     /// `sqlite:PATH` or `postgres://user:password@host/database` [default: SQLite in the data folder]
     database_url("PORCHLIGHT_DATABASE_URL", "URL", hide_env_values),
 

@@ -7,7 +7,7 @@ use super::file_and_environment::{
     ResolvedSetting, environment, exposed_secrets, settings_file, unknown_variables, writable_folder,
 };
 use super::https::{CertificateSource, Tls, parse_hosts};
-use super::images::ImagePlace;
+use super::images::{BackupSettings, BucketSettings, ImagePlace};
 use super::mail::MailSettings;
 use super::ops_and_clients::{ClientSettings, Desk, Ops};
 use super::secret::Secret;
@@ -31,6 +31,8 @@ pub struct Settings {
     pub data_dir: PathBuf,
     /// Where published disk images are: the setting `releases_dir` or `releases_url`.
     pub images: ImagePlace,
+    /// `None`: backups are made by commands alone.
+    pub backup: Option<Box<BackupSettings>>,
     /// `None`: SQLite in `data_dir`.
     pub database_url: Option<Secret>,
     pub download_url: Option<String>,
@@ -78,6 +80,11 @@ impl Settings {
         Ok(Self { file, exposed_secrets, unknown_variables: unknown_variables(), ..Self::parse(texts)? })
     }
 
+    /// Parses a bucket that is an argument of a command.
+    pub fn bucket_argument(url: &str) -> Result<BucketSettings, InvalidSettings> {
+        BucketSettings::parse_argument(url, environment)
+    }
+
     /// The public URL of the site: the setting, or the URL of the listener.
     pub fn public_url(&self) -> BaseUrl {
         self.base_url.clone().unwrap_or_else(|| BaseUrl::from_listen_address(self.listen[0]))
@@ -120,6 +127,7 @@ impl Settings {
         Ok(Self {
             file: None,
             images,
+            backup: BackupSettings::parse(&mut texts, environment)?.map(Box::new),
             postal_address: texts
                 .take("postal_address")
                 .map(|text| text.trim().to_owned())
@@ -212,6 +220,10 @@ mod tests {
             ("releases_url = 'images'", "`releases_url`"),
             ("releases_url = 's3://images'\nreleases_dir = 'images'", "`releases_dir`"),
             ("releases_url = 's3://images'\ndownload_url = 'https://a.example/b.dmg'", "`download_url`"),
+            ("backup_url = 's3://backups'", "`backup_recipient`"),
+            ("backup_url = 'backups'", "`backup_url`"),
+            ("backup_url = 's3://backups?proxy=true'", "`backup_url`"),
+            ("backup_recipient = 'age1'", "`backup_recipient`"),
             ("ai_train = 'perhaps'", "`ai_train`"),
             ("hsts_subdomains = 'some'", "`hsts_subdomains`"),
             ("log_format = 'xml'", "`log_format`"),

@@ -1,6 +1,7 @@
-//! Background tasks: counts are flushed, the database is maintained, what has expired is deleted, the makers are alerted, and the
-//! site is built again when its files, the releases or the letters in the archive change.
+//! Background tasks: counts are flushed, the database is maintained, what has expired is deleted, the makers are alerted, backups are
+//! made, and the site is built again when its files, the releases or the letters in the archive change.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +10,8 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::actions::{Alerts, Pruner, Service, keeps_waitlist};
+use crate::actions::{Alerts, BucketBackupStep, BucketBackups, Pruner, Service, keeps_waitlist};
+use crate::domain::time::Day;
 use crate::store::{MaintenanceFailure, Revision, Store};
 use crate::web::App;
 
@@ -89,6 +91,37 @@ pub(super) async fn alert(alerts: Alerts, new_mail: Arc<Notify>, stop: Cancellat
             Some(Err(failure)) => {
                 tracing::warn!(%failure, "failed to check what needs attention; retrying in an hour");
             }
+        }
+    }
+}
+
+/// How often is looked whether a backup has to be made.
+const BACKUP_INTERVAL: Duration = Duration::from_mins(5);
+
+/// Makes the backup of each day in a bucket. On a thread of its own, because copying and encrypting would hold up requests.
+pub(super) async fn back_up(backups: BucketBackups, stop: CancellationToken) {
+    let mut done = None;
+    loop {
+        let today = Some(Day::of(backups.clock.now()));
+        if done != today {
+            let (backups, ended) = (backups.clone(), stop.clone());
+            let outcome = spawn_blocking(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+                runtime.block_on(backups.step(&ended)).map_err(io::Error::other)
+            });
+            match outcome.await.unwrap_or_else(|panicked| Err(panicked.into())) {
+                Ok(BucketBackupStep::Made(problem)) => {
+                    tracing::info!(problem, "backup made in the bucket");
+                    done = today;
+                }
+                Ok(BucketBackupStep::Present) => done = today,
+                Ok(BucketBackupStep::Waiting) => {}
+                Ok(BucketBackupStep::Failed(failure)) => tracing::warn!(failure, "the backup in the bucket failed"),
+                Err(failure) => tracing::warn!(%failure, "no backup could be begun; trying again"),
+            }
+        }
+        if stop.run_until_cancelled(sleep(BACKUP_INTERVAL)).await.is_none() {
+            return;
         }
     }
 }

@@ -19,11 +19,14 @@ use super::task_supervisor::Supervisor;
 use super::{accept, background, mailing};
 use crate::acme::check_ca_file;
 use crate::actions::{
-    Alerts, CachedSummary, CachedTotals, CertificateOrders, CountBuffer, ImageStore, LetterArchive, NewestImage,
-    Pruner, ReleaseCatalog, Service, claim_database, delete_certificate_copy, empty_database_warning, keeps_waitlist,
+    Alerts, BucketBackups, CachedSummary, CachedTotals, CertificateOrders, CountBuffer, ImageStore, LetterArchive,
+    NewestImage, Pruner, ReleaseCatalog, Service, claim_database, delete_certificate_copy, empty_database_warning,
+    keeps_waitlist,
 };
+use crate::bucket::Bucket;
 use crate::clock::Clock;
 use crate::config::{CertificateSource, InvalidSettings, Secret, Settings};
+use crate::domain::limits::BACKUP_PIECE_BYTES;
 use crate::domain::mail::Relay;
 use crate::domain::network::BaseUrl;
 use crate::site::{Content, Policies, SiteFacts};
@@ -98,6 +101,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
         cached_summary: CachedSummary::default(),
         cached_totals: CachedTotals::default(),
         confirm_updates: settings.confirm_updates,
+        backs_up: settings.backup.is_some(),
         forwards_messages: settings.mail.is_some(),
     };
     let caps = OpenFileCaps::of_process();
@@ -142,6 +146,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
         supervisor.spawn_restarting("certificate", move |stop| certificate.clone().follow(stop));
     }
     follow_site(&supervisor, &app, settings.watches_site);
+    back_up(&supervisor, &app, &settings, &database)?;
     if let Some(sender) = mailing::outbox_sender(&settings, &app)? {
         let letters = mailing::letters(&settings, &app)?;
         mailing::spawn(&supervisor, (sender, letters), alerts(&settings, &app, name), &new_mail, &abort);
@@ -261,6 +266,28 @@ fn follow_site(supervisor: &Supervisor, app: &App, watches_files: bool) {
     }
 }
 
+/// Makes backups in a bucket, if there is one in the settings.
+fn back_up(
+    supervisor: &Supervisor,
+    app: &App,
+    settings: &Settings,
+    database: &Database,
+) -> Result<(), InvalidSettings> {
+    let Some(backup) = &settings.backup else { return Ok(()) };
+    let clock = app.service.clock.clone();
+    let backups = BucketBackups {
+        database: database.clone(),
+        releases_dir: settings.images.folder().map(Path::to_owned),
+        bucket: Bucket::open(&backup.bucket, clock.clone())?,
+        recipient: backup.recipient.clone(),
+        data_dir: settings.data_dir.clone(),
+        piece_bytes: BACKUP_PIECE_BYTES,
+        clock,
+    };
+    supervisor.spawn_restarting("backups", move |stop| background::back_up(backups.clone(), stop));
+    Ok(())
+}
+
 async fn read_releases(settings: &Settings, store: &Store, clock: &Clock) -> Result<ReleaseCatalog, ServeFailure> {
     let catalog = ReleaseCatalog::new(store.clone(), ImageStore::open(&settings.images, clock.clone())?);
     if let Err(failure) = catalog.refresh().await {
@@ -315,6 +342,7 @@ fn alerts(settings: &Settings, app: &App, app_name: String) -> Alerts {
         certificate: service.certificate.clone(),
         data_dir: settings.data_dir.clone(),
         releases_dir: settings.images.folder().map(Path::to_owned),
+        backs_up: service.backs_up,
         base_url: app.base_url.clone(),
         app: app_name,
         machine: rustix::system::uname().nodename().to_string_lossy().into_owned(),

@@ -18,6 +18,12 @@ word_enum! {
         Alert = "alert",
         /// A complete backup was made.
         Backup = "backup",
+        /// There was a whole backup in the bucket.
+        BucketBackup = "bucket_backup",
+        /// Until when only one instance makes that backup.
+        BucketBackupClaim = "bucket_backup_claim",
+        /// Since when that backup has failed, and why.
+        BucketBackupFailure = "bucket_backup_failure",
         /// A link to sign in to the desk was mailed.
         SignInMail = "sign_in_mail",
         /// A copy of a letter may be sent, by one of all senders.
@@ -36,6 +42,15 @@ const TRY_CLAIM: &str = "INSERT INTO tasks (name, at) VALUES ($1, $2) \
      ON CONFLICT (name) DO UPDATE SET at = excluded.at WHERE tasks.at <= $3 OR tasks.at > $4";
 
 const RECORD: &str = "INSERT INTO tasks (name, at) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET at = excluded.at";
+
+const EXTEND_CLAIM: &str = "UPDATE tasks SET at = $3 WHERE name = $1 AND at = $2";
+
+const RECORD_FAILURE: &str = "INSERT INTO tasks (name, at, failure) VALUES ($1, $2, $3) \
+     ON CONFLICT (name) DO UPDATE SET failure = excluded.failure";
+
+const SELECT_FAILURE: &str = "SELECT at, failure FROM tasks WHERE name = $1";
+
+const FORGET: &str = "DELETE FROM tasks WHERE name = $1";
 
 const SELECT: &str = "SELECT at FROM tasks WHERE name = $1";
 
@@ -88,5 +103,29 @@ impl Store {
     /// Returns when it was done last, if it ever was.
     pub async fn last_time(&self, task: Task) -> Result<Option<Timestamp>, StoreFailure> {
         Ok(self.run(SELECT, values![task.as_str()]).await?.column()?.pop())
+    }
+
+    /// Returns whether nobody holds the claim of a task that may take long, and if so takes it until then.
+    pub async fn claim_until(&self, task: Task, now: Timestamp, until: Timestamp) -> Result<bool, StoreFailure> {
+        let far_ahead = now.after(Duration::from_hours(24));
+        Ok(self.run(TRY_CLAIM, values![task.as_str(), until, now, far_ahead]).await?.affected > 0)
+    }
+
+    /// Holds a claim for longer. Returns `false` if somebody else has taken it.
+    pub async fn extend_claim(&self, task: Task, held: Timestamp, until: Timestamp) -> Result<bool, StoreFailure> {
+        Ok(self.run(EXTEND_CLAIM, values![task.as_str(), held, until]).await?.affected > 0)
+    }
+
+    /// Records why a task fails, and since when if it did not before. `None`: it does not fail.
+    pub async fn record_failure(&self, task: Task, now: Timestamp, why: Option<&str>) -> Result<(), StoreFailure> {
+        match why {
+            Some(why) => self.run(RECORD_FAILURE, values![task.as_str(), now, why]).await.map(drop),
+            None => self.run(FORGET, values![task.as_str()]).await.map(drop),
+        }
+    }
+
+    /// Returns since when a task has failed, and why.
+    pub async fn task_failure(&self, task: Task) -> Result<Option<(Timestamp, String)>, StoreFailure> {
+        self.run(SELECT_FAILURE, values![task.as_str()]).await?.first()
     }
 }

@@ -101,13 +101,26 @@ class Service:
     def command(self, bucket, command):
         if command == "open":
             self.backend.create_bucket(bucket, "us-east-1")
-        elif command in ("lose", "damage", "truncate"):
-            for name in list(self.backend.buckets[bucket].keys):
-                self.spoil(bucket, name, command)
+        elif command.split(":")[0] in ("lose", "damage", "truncate", "forge"):
+            how, _, part = command.partition(":")
+            for name in [name for name in self.backend.buckets[bucket].keys if part in name]:
+                self.spoil(bucket, name, how)
         elif command.startswith("tls:"):
             return listen(self, tuple(command.split(":")[1:]))
+        elif command.startswith("put:"):
+            self.backend.put_object(bucket, command.removeprefix("put:"), b"")
+        elif command.startswith("rename:"):
+            _, old, new = command.split(":")
+            for name in list(self.backend.buckets[bucket].keys):
+                content = self.backend.get_object(bucket, name).value
+                content = content if b"age-encryption" in content else content.replace(old.encode(), new.encode())
+                self.backend.put_object(bucket, name.replace(old, new), content)
         elif command == "list":
             return sorted(self.backend.buckets[bucket].keys)
+        elif command.startswith("find:"):
+            text = command.removeprefix("find:").encode()
+            keys = self.backend.buckets[bucket].keys
+            return sorted(name for name in keys if text in self.backend.get_object(bucket, name).value)
         else:
             with self.changed:
                 self.faults[bucket] = None if command == "work" else command
@@ -119,16 +132,27 @@ class Service:
         if how == "lose":
             self.backend.delete_object(bucket, name)
             return
-        content = key.value[:-1] if how == "truncate" else bytes(len(key.value))
+        if how == "forge":
+            # As somebody does who may write to the bucket: the name, and whatever names it, fit the content.
+            content = key.value[:-20] + bytes([key.value[-20] ^ 1]) + key.value[-19:]
+            old, new = (hashlib.sha256(value).hexdigest() for value in (key.value, content))
+            self.backend.delete_object(bucket, name)
+            name = name.replace(old, new)
+            for other in list(self.backend.buckets[bucket].keys):
+                value = self.backend.get_object(bucket, other).value
+                if old.encode() in value:
+                    self.backend.put_object(bucket, other, value.replace(old.encode(), new.encode()))
+        else:
+            content = key.value[:-1] if how == "truncate" else bytes(len(key.value))
         checksum = base64.b64encode(hashlib.sha256(content).digest()).decode()
         spoiled = self.backend.put_object(bucket, name, content, checksum_value=checksum)
         spoiled.checksum_algorithm = "SHA256"
 
     def __call__(self, environ, start_response):
         body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
-        fault = self.faults.get(environ["PATH_INFO"].split("/")[1])
+        fault = self.fault(environ)
         with self.changed:
-            self.changed.wait_for(lambda: self.faults.get(environ["PATH_INFO"].split("/")[1]) != "hang")
+            self.changed.wait_for(lambda: self.fault(environ) != "hang")
         try:
             if fault == "away":
                 environ["werkzeug.socket"].shutdown(2)
@@ -137,6 +161,12 @@ class Service:
                 raise Refused(503, "SlowDown")
             check_signature(environ)
             check_body(environ, body)
+            if fault == "deny":
+                raise Refused(403, "AccessDenied")
+            if fault == "full" and environ["REQUEST_METHOD"] == "PUT":
+                raise Refused(403, "QuotaExceeded")
+            if fault == "keep" and environ["REQUEST_METHOD"] == "DELETE":
+                raise Refused(403, "AccessDenied")
         except Refused as refused:
             return refused.response(environ, start_response)
         if fault in ("forget", "lie"):
@@ -146,9 +176,18 @@ class Service:
             body = bytes(len(body)) if fault == "lie" else body
         environ["wsgi.input"] = io.BytesIO(body)
         response = Response.from_app(self.moto, environ)
+        if fault == "rot" and environ["REQUEST_METHOD"] == "GET" and "list-type" not in environ["QUERY_STRING"]:
+            # What the service says of an object is not what it sends.
+            response.set_data(bytes(len(response.get_data())))
         if fault == "cut" and environ["REQUEST_METHOD"] == "GET":
             response.response = self.half(environ, response.get_data())
         return response(environ, start_response)
+
+    def fault(self, environ):
+        """The fault of the bucket. One such as `hang:contents` is only that of objects with that part in their name."""
+        bucket, _, name = environ["PATH_INFO"].removeprefix("/").partition("/")
+        fault, _, part = (self.faults.get(bucket) or "").partition(":")
+        return fault if part in name else None
 
     @staticmethod
     def half(environ, content):

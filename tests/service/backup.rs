@@ -1,5 +1,6 @@
 //! Backup and restore: the whole round trip, beside a running service.
 
+mod bucket;
 mod rotation;
 mod troubles;
 

@@ -8,7 +8,9 @@ use rustix::process::Signal;
 
 use crate::harness::{Program, raw};
 
-pub(super) const NAMES: [&str; 37] = [
+pub(super) const NAMES: [&str; 39] = [
+    "backup_url",
+    "backup_recipient",
     "acme_email",
     "acme_directory",
     "acme_ca_file",

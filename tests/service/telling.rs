@@ -35,14 +35,14 @@ fn valid(begins: Timestamp, expires: Timestamp) -> CertificateState {
 }
 
 /// An instance of the service, whose steps the test runs.
-struct Instance {
-    alerts: Alerts,
+pub(super) struct Instance {
+    pub(super) alerts: Alerts,
     sender: OutboxSender,
 }
 
 impl Instance {
     /// Returns the number of things that a new alert is about, which is then sent.
-    async fn step(&self) -> usize {
+    pub(super) async fn step(&self) -> usize {
         let troubles = self.alerts.step().await.expect("a database that answers");
         while let SendStep::Sent = self.send().await {}
         troubles
@@ -52,12 +52,12 @@ impl Instance {
         self.sender.step().await.expect("a database that answers")
     }
 
-    async fn close(self) {
+    pub(super) async fn close(self) {
         self.alerts.store.close().await;
     }
 }
 
-fn instance(service: &Service, server: &MailServer) -> Instance {
+pub(super) fn instance(service: &Service, server: &MailServer) -> Instance {
     let store = Store::open(&StoredIn::parse(service.database.url()).expect("a database")).expect("a store");
     let base_url = BaseUrl::parse("https://troupe.example").expect("a URL");
     let mailbox = |text| Mailbox::parse(text).expect("a mailbox");
@@ -76,6 +76,7 @@ fn instance(service: &Service, server: &MailServer) -> Instance {
         certificate: Some(CertificateStatus::default()),
         data_dir: service.releases_dir(),
         releases_dir: Some(service.releases_dir()),
+        backs_up: false,
         base_url,
         app: "Troupe".to_owned(),
         machine: "web-1".to_owned(),

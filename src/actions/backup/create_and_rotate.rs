@@ -3,7 +3,7 @@
 //! The database is read as one snapshot, written to one file, and read back from there. The images are those of that
 //! snapshot.
 //!
-//! Also names and deletes the backups of a rotation, and tells when the last one was made.
+//! Also names and deletes the backups of a rotation.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -13,8 +13,7 @@ use std::time::Duration;
 
 use super::folder::{BackupFolder, CopiedImages, CopyMode, Manifest, remove_if_exists};
 use crate::actions::releases::ImageStore;
-use crate::domain::limits::MAX_BACKUP_AGE;
-use crate::domain::text::quantity;
+use crate::domain::releases::Releases;
 use crate::domain::time::Timestamp;
 use crate::store::{
     CopyFailure, CopyOutcome, Database, MigrationState, SourceWrites, Store, StoreFailure, TableSummary, Task,
@@ -47,6 +46,14 @@ pub enum BackupFailure {
     VerificationFailed,
 }
 
+impl BackupFailure {
+    /// The reason alone, without a full stop.
+    pub(super) fn phrase(&self) -> String {
+        let sentence = self.to_string();
+        sentence.trim_start_matches("Nothing was backed up: ").trim_end_matches('.').to_owned()
+    }
+}
+
 impl From<StoreFailure> for BackupFailure {
     fn from(failure: StoreFailure) -> Self {
         Self::Copy(failure.into())
@@ -62,28 +69,8 @@ pub async fn create_backup(
     mut progress: impl FnMut(&'static str, u64, u64),
 ) -> Result<CreatedBackup, BackupFailure> {
     let backup = BackupFolder::new(folder);
+    let (tables, releases) = copy_to_file(store, &backup, &mut progress).await?;
     let unwritable = |why| BackupFailure::Unwritable { path: folder.to_owned(), why };
-    if !prepare_folder(&backup).map_err(unwritable)? {
-        return Err(BackupFailure::NotEmpty(folder.to_owned()));
-    }
-
-    let file = Store::open(&Database::Sqlite(backup.partial.clone()))?;
-    let copied = store.copy_to(&file, SourceWrites::Allowed, &mut progress).await;
-    file.close().await;
-    let (CopyOutcome::Copied(tables) | CopyOutcome::AlreadyPresent(tables)) = copied?;
-    progress("checking integrity", 0, 1);
-    Store::finalize_backup_file(&backup.partial).await?;
-    let file = Store::open_backup_file(&backup.partial);
-    let (MigrationState::Current(version) | MigrationState::Older(version)) = file.migration_state().await? else {
-        return Err(BackupFailure::VerificationFailed);
-    };
-    let read_back = file.table_summaries(version, |done, total| progress("verifying backup", done, total));
-    if read_back.await? != tables {
-        return Err(BackupFailure::VerificationFailed);
-    }
-
-    let releases = file.releases().await?;
-    file.close().await;
     let mut copied = CopiedImages::of(&releases);
     let external =
         releases.iter().filter_map(|release| Some((release.file.to_string(), release.external_url.clone()?)));
@@ -114,6 +101,35 @@ pub async fn create_backup(
         created.unrecorded = store.record_task(Task::Backup, now).await.err();
     }
     Ok(created)
+}
+
+/// Copies one snapshot of the database to the partial file of an empty backup, and reads it back. Returns its releases, too.
+pub(super) async fn copy_to_file(
+    store: &Store,
+    backup: &BackupFolder,
+    mut progress: impl FnMut(&'static str, u64, u64),
+) -> Result<(Vec<TableSummary>, Releases), BackupFailure> {
+    let unwritable = |why| BackupFailure::Unwritable { path: backup.folder.clone(), why };
+    if !prepare_folder(backup).map_err(unwritable)? {
+        return Err(BackupFailure::NotEmpty(backup.folder.clone()));
+    }
+    let file = Store::open(&Database::Sqlite(backup.partial.clone()))?;
+    let copied = store.copy_to(&file, SourceWrites::Allowed, &mut progress).await;
+    file.close().await;
+    let (CopyOutcome::Copied(tables) | CopyOutcome::AlreadyPresent(tables)) = copied?;
+    progress("checking integrity", 0, 1);
+    Store::finalize_backup_file(&backup.partial).await?;
+    let file = Store::open_backup_file(&backup.partial);
+    let (MigrationState::Current(version) | MigrationState::Older(version)) = file.migration_state().await? else {
+        return Err(BackupFailure::VerificationFailed);
+    };
+    let read_back = file.table_summaries(version, |done, total| progress("verifying backup", done, total));
+    if read_back.await? != tables {
+        return Err(BackupFailure::VerificationFailed);
+    }
+    let releases = file.releases().await?;
+    file.close().await;
+    Ok((tables, releases))
 }
 
 /// Creates the folder and removes the leftovers of an interrupted backup. Returns `false` if it contains anything else.
@@ -187,31 +203,4 @@ fn name(time: Timestamp) -> String {
 fn time(name: &str) -> Option<Timestamp> {
     let (day, hour) = name.split_once('T')?;
     Timestamp::parse(&format!("{day}T{}", hour.replace('-', ":"))).filter(|time| self::name(*time) == name)
-}
-
-/// What to do if it is too long ago.
-pub const MAKE_A_BACKUP: &str =
-    "`porchlight backup FOLDER` makes one. If a timer or cron job does it, look why it failed.";
-
-#[derive(Clone, Copy, Debug)]
-pub struct LastBackup {
-    at: Timestamp,
-    now: Timestamp,
-}
-
-impl LastBackup {
-    /// Returns `None` if no backup was ever made: nobody expects one then.
-    pub async fn of(store: &Store, now: Timestamp) -> Result<Option<Self>, StoreFailure> {
-        Ok(store.last_time(Task::Backup).await?.map(|at| Self { at, now }))
-    }
-
-    pub fn is_overdue(&self) -> bool {
-        self.at.until(self.now) > MAX_BACKUP_AGE
-    }
-
-    /// A sentence without its full stop.
-    pub fn in_words(&self) -> String {
-        let days = self.at.until(self.now).as_secs() / (24 * 60 * 60);
-        format!("The last backup was made on {}, {} ago", self.at.date(), quantity(days, "day", "days"))
-    }
 }

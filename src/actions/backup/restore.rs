@@ -27,7 +27,7 @@ pub struct Restored {
 /// Why nothing was restored, as a sentence.
 #[derive(Debug, thiserror::Error)]
 #[error("Nothing was restored: {0}")]
-pub struct RestoreFailure(String);
+pub struct RestoreFailure(pub(super) String);
 
 impl From<CopyFailure> for RestoreFailure {
     fn from(failure: CopyFailure) -> Self {
@@ -54,6 +54,40 @@ pub async fn restore(
     target_images: &ImageStore,
     mut progress: impl FnMut(&'static str, u64, u64),
 ) -> Result<Restored, RestoreFailure> {
+    let restored = restore_tables(folder, unverified, target, target_images, &mut progress).await?;
+    let RestoredTables { tables, is_new, releases } = restored;
+    let backup = BackupFolder::new(folder);
+    let mut copied = CopiedImages::of(&releases);
+    let own: Vec<_> = releases.iter().filter(|release| release.external_url.is_none()).collect();
+    match target_images {
+        ImageStore::Folder(to) => copied.copy_all(&own, &backup.images, to, CopyMode::Copy, progress),
+        ImageStore::Bucket(bucket) => {
+            for release in own {
+                copied.add(release, upload(&backup.images.join(&release.file), bucket, release).await);
+            }
+        }
+    }
+    let CopiedImages { images, missing } = copied;
+    Ok(Restored { tables, images, missing, is_new })
+}
+
+/// What was restored without the images.
+#[derive(Debug)]
+pub(super) struct RestoredTables {
+    pub tables: Vec<TableSummary>,
+    /// See [`Restored`].
+    pub is_new: bool,
+    pub releases: Releases,
+}
+
+/// As [`restore`], without the images.
+pub(super) async fn restore_tables(
+    folder: &Path,
+    unverified: bool,
+    target: &Database,
+    target_images: &ImageStore,
+    mut progress: impl FnMut(&'static str, u64, u64),
+) -> Result<RestoredTables, RestoreFailure> {
     let backup = BackupFolder::new(folder);
     match fs::metadata(&backup.database) {
         Ok(_) if backup.is_in_use() => {
@@ -79,27 +113,15 @@ pub async fn restore(
     }
     source.close().await;
     database.close().await;
-    let (copied_rows, releases) = restored?;
-    let is_new = matches!(copied_rows, CopyOutcome::Copied(_));
-    let (CopyOutcome::Copied(tables) | CopyOutcome::AlreadyPresent(tables)) = copied_rows;
-
-    let mut copied = CopiedImages::of(&releases);
-    let own: Vec<_> = releases.iter().filter(|release| release.external_url.is_none()).collect();
-    match target_images {
-        ImageStore::Folder(to) => copied.copy_all(&own, &backup.images, to, CopyMode::Copy, progress),
-        ImageStore::Bucket(bucket) => {
-            for release in own {
-                copied.add(release, upload(&backup.images.join(&release.file), bucket, release).await);
-            }
-        }
-    }
-    let CopiedImages { images, missing } = copied;
-    Ok(Restored { tables, images, missing, is_new })
+    let (copied, releases) = restored?;
+    let is_new = matches!(copied, CopyOutcome::Copied(_));
+    let (CopyOutcome::Copied(tables) | CopyOutcome::AlreadyPresent(tables)) = copied;
+    Ok(RestoredTables { tables, is_new, releases })
 }
 
 /// Uploads an image of the backup, if the bucket lacks it. A backup of a service with a bucket has no images, and the
 /// bucket still has them.
-async fn upload(path: &Path, bucket: &Bucket, release: &Release) -> Result<(), String> {
+pub(super) async fn upload(path: &Path, bucket: &Bucket, release: &Release) -> Result<(), String> {
     let present = bucket.check(release).await;
     if present.is_ok() || !path.exists() {
         return present.map_err(|why| why.to_string());

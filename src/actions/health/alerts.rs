@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::disk_space::{DiskSpace, FREE_UP_SPACE};
 use super::readiness::{image_problem, outbox_problem};
-use crate::actions::backup::{LastBackup, MAKE_A_BACKUP};
+use crate::actions::backup::BackupState;
 use crate::actions::failure::Failure;
 use crate::actions::random::new_id;
 use crate::actions::releases::{NewestImage, ReleaseCatalog};
@@ -40,6 +40,8 @@ pub struct Alerts {
     pub data_dir: PathBuf,
     /// `None`: images are in a bucket.
     pub releases_dir: Option<PathBuf>,
+    /// Whether the service makes backups in a bucket.
+    pub backs_up: bool,
     pub base_url: BaseUrl,
     /// The name of the app.
     pub app: String,
@@ -147,11 +149,11 @@ impl Alerts {
     }
 
     async fn backup_trouble(&self, now: Timestamp) -> Result<Option<Trouble>, StoreFailure> {
-        let overdue = LastBackup::of(&self.ops_pool, now).await?.filter(LastBackup::is_overdue);
-        Ok(overdue.map(|last| Trouble {
+        let state = BackupState::of(&self.ops_pool, self.backs_up, now).await?;
+        Ok(state.lasting_problem().map(|problem| Trouble {
             about: "Backup",
-            problem: sentence(&last.in_words()),
-            to_do: MAKE_A_BACKUP.to_owned(),
+            problem: sentence(&problem),
+            to_do: state.to_do().to_owned(),
         }))
     }
 }

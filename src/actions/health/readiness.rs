@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
+use crate::actions::backup::BackupState;
 use crate::actions::releases::{ImageStore, NewestImage, ReleaseCatalog};
 use crate::actions::service::Service;
 use crate::domain::text::quantity;
@@ -51,13 +52,17 @@ pub async fn readiness(service: &Service) -> Vec<ReadinessCheck> {
     let outbox =
         if service.forwards_messages { outbox_problem(&service.ops_pool, service.clock.now()).await } else { Ok(None) };
     let outbox = outbox.unwrap_or_else(|failure| Some(failure.to_string()));
+    let backup = BackupState::of(&service.ops_pool, service.backs_up, service.clock.now()).await;
+    let backup = backup.ok().filter(|_| service.backs_up);
+    let backup =
+        backup.map(|state| ReadinessCheck { note: state.in_words(), ..check("backup", state.problem(), false) });
     let checks = [
         check("database", None, true),
         check("writer", writer, true),
         check("newest_image", image, is_local),
         check("outbox", outbox, false),
     ];
-    checks.into_iter().chain(certificate).collect()
+    checks.into_iter().chain(backup).chain(certificate).collect()
 }
 
 /// Returns that messages wait for too long.

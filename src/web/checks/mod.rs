@@ -105,7 +105,7 @@ pub async fn run_checks(
     if let Some(store) = store {
         findings.add("opt-ins", check_opt_ins(settings, store).await);
         findings.add("waitlist", check_waitlist(has_waitlist, store).await);
-        findings.add("backup", check_backup(store, now).await);
+        findings.add("backup", check_backup(settings, store, clock).await);
         findings.add("desk", check_desk(settings, &base_url, store).await);
     }
     if let (Ok(opened), None) = (&opened, running) {

@@ -6,13 +6,14 @@ use rustix::fs::{Access, access};
 
 use super::finding::{Finding, failed, note, ok};
 use crate::actions::{
-    DiskSpace, FREE_UP_SPACE, ImageStore, LastBackup, MAKE_A_BACKUP, confirmations_in_words, empty_database_warning,
-    nearest_folder, opt_in_sentences,
+    BackupState, DiskSpace, FREE_UP_SPACE, ImageStore, confirmations_in_words, empty_database_warning, nearest_folder,
+    opt_in_sentences,
 };
+use crate::bucket::Bucket;
+use crate::clock::Clock;
 use crate::config::{Desk, InvalidSettings, Settings};
 use crate::domain::network::BaseUrl;
 use crate::domain::text::quantity;
-use crate::domain::time::Timestamp;
 use crate::store::{Database, MailKind, MigrationState, PostgresTls, Store, StoreFailure};
 
 pub(super) fn open_database(settings: &Settings) -> Result<Store, Finding> {
@@ -85,12 +86,22 @@ pub(super) fn check_disk(disk: &DiskSpace) -> Finding {
     }
 }
 
-/// Returns `None` if no backup was ever made. A database of an older version does not know.
-pub(super) async fn check_backup(store: &Store, now: Timestamp) -> Option<Finding> {
-    let last = LastBackup::of(store, now).await.ok()??;
-    Some(match last.in_words() {
-        detail if last.is_overdue() => note(format!("{detail}. {MAKE_A_BACKUP}")),
-        detail => ok(detail),
+/// Returns `None` if no backup was ever made, and none is expected. A database of an older version does not know.
+pub(super) async fn check_backup(settings: &Settings, store: &Store, clock: &Clock) -> Option<Finding> {
+    let bucket = settings.backup.as_ref().map(|backup| Bucket::open(&backup.bucket, clock.clone()));
+    let state = BackupState::of(store, bucket.is_some(), clock.now()).await.ok()?;
+    match bucket {
+        Some(Err(error)) => return Some(failed(error)),
+        Some(Ok(bucket)) => {
+            if let Err(failure) = bucket.probe().await {
+                return Some(failed(format!("{} cannot be used: {failure}.", bucket.name())));
+            }
+        }
+        None => {}
+    }
+    Some(match state.problem() {
+        Some(problem) => note(format!("{problem}. {}", state.to_do())),
+        None => ok(state.in_words()?),
     })
 }
 

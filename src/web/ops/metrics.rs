@@ -8,7 +8,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use crate::actions::OpsSummary;
+use crate::actions::{BackupState, OpsSummary};
 use crate::logging;
 use crate::web::app::App;
 use crate::web::refusal::Refusal;
@@ -40,6 +40,13 @@ pub(super) async fn metrics(app: &App) -> Response {
     registry.register("database_up", "Whether the database can be read: 1 or 0", gauge(u64::from(summary.is_ok())));
     if let Ok(summary) = summary {
         register_summary(&summary, &mut registry);
+    }
+    if let Ok(backup) = BackupState::of(&service.ops_pool, service.backs_up, service.clock.now()).await {
+        let failing = gauge(u64::from(backup.problem().is_some()));
+        registry.register("backup_failing", "Whether the backup fails or is overdue: 1 or 0", failing);
+        if let Some(age) = backup.age() {
+            registry.register("backup_age_seconds", "Age of the last backup", gauge(age.as_secs()));
+        }
     }
     let mut text = String::new();
     // Writing to a `String` cannot fail.

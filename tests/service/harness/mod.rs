@@ -157,7 +157,7 @@ pub async fn on_one_database_with(written: RawSettings, test: impl AsyncFn(&Serv
 
 impl Service {
     pub async fn start(written: RawSettings, database: Database) -> Self {
-        Self::try_start(written, database).await.expect("a service that starts")
+        Box::pin(Self::try_start(written, database)).await.expect("a service that starts")
     }
 
     pub async fn try_start(written: RawSettings, database: Database) -> Result<Self, ServeFailure> {

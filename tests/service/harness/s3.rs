@@ -8,7 +8,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use porchlight::config::{AccessKey, BucketAccess, BucketSettings, Secret};
 use serde_json::{Value, json};
+use url::Url;
 
 use super::Identity;
 
@@ -58,7 +60,12 @@ impl Process {
 impl Bucket {
     pub fn new() -> Self {
         static OPENED: AtomicU64 = AtomicU64::new(0);
-        let bucket = Self { name: format!("images-{}", OPENED.fetch_add(1, Ordering::Relaxed)) };
+        Self::named(&format!("images-{}", OPENED.fetch_add(1, Ordering::Relaxed)))
+    }
+
+    /// A bucket of a name that a document has.
+    pub fn named(name: &str) -> Self {
+        let bucket = Self { name: name.to_owned() };
         bucket.command("open");
         bucket
     }
@@ -77,6 +84,11 @@ impl Bucket {
         serde_json::from_value(Process::shared().command(&self.name, "list")).expect("names")
     }
 
+    /// The names of the objects whose content has this text.
+    pub fn objects_with(&self, text: &str) -> Vec<String> {
+        serde_json::from_value(Process::shared().command(&self.name, &format!("find:{text}"))).expect("names")
+    }
+
     /// Another endpoint, with TLS.
     pub fn tls_endpoint(identity: &Identity) -> String {
         let [certificate, key] = [identity.certificate(), identity.key()].map(|path| path.display().to_string());
@@ -86,10 +98,28 @@ impl Bucket {
 
     /// Lets a command use the bucket.
     pub fn configure(&self, command: &mut Command, options: &str) {
-        command
-            .env("PORCHLIGHT_RELEASES_URL", format!("s3://{}/troupe{options}", self.name))
-            .env("AWS_ENDPOINT_URL", Self::endpoint())
-            .env("AWS_ACCESS_KEY_ID", "key-of-the-tests")
-            .env("AWS_SECRET_ACCESS_KEY", "secret-of-the-tests");
+        command.env("PORCHLIGHT_RELEASES_URL", format!("s3://{}/troupe{options}", self.name)).envs(Self::environment());
+    }
+
+    /// What tells a program where the buckets are, and the key.
+    pub fn environment() -> [(&'static str, String); 3] {
+        [
+            ("AWS_ENDPOINT_URL", Self::endpoint()),
+            ("AWS_ACCESS_KEY_ID", "key-of-the-tests".to_owned()),
+            ("AWS_SECRET_ACCESS_KEY", "secret-of-the-tests".to_owned()),
+        ]
+    }
+
+    /// The bucket as settings have it.
+    pub fn settings(&self, access_key: &str) -> BucketSettings {
+        let key = AccessKey {
+            id: access_key.to_owned(),
+            secret: Secret::new("secret-of-the-tests".to_owned()),
+            session_token: None,
+        };
+        let url = Url::parse(&format!("{}/{}/", Self::endpoint(), self.name)).expect("a URL");
+        let access = BucketAccess { url, prefix: "site/".to_owned(), region: "us-east-1".to_owned(), key };
+        let name = format!("s3://{}/site", self.name);
+        BucketSettings { setting: "backup_url", name, proxy: false, access: Ok(access) }
     }
 }

@@ -188,7 +188,7 @@ async fn a_bucket_that_fails_leaves_the_pages_and_is_reported() {
         for (command, expected) in [
             ("away", "the bucket is unavailable: "),
             ("fail", "the bucket is unavailable: it answers 503 Service Unavailable"),
-            ("damage", "the object in the bucket is another one: its SHA-256 is not that of the release"),
+            ("damage", "the object in the bucket is another one: its SHA-256 differs"),
             ("truncate", "the object in the bucket is another one: it has 299999 bytes instead of 300000"),
             ("lose", "it is not in the bucket"),
         ] {
@@ -264,7 +264,7 @@ async fn nothing_is_published_that_the_bucket_does_not_have() {
     for (command, expected) in [
         ("away", "the bucket is unavailable: "),
         ("fail", "it answers 503 Service Unavailable"),
-        ("lie", "the object in the bucket is another one: its SHA-256 is not that of the release"),
+        ("lie", "the object in the bucket is another one: its SHA-256 differs"),
     ] {
         makers.bucket.command(command);
         let (code, output) = makers.run(&publish);
@@ -316,7 +316,7 @@ async fn a_release_is_put_back_only_if_the_bucket_has_its_image() {
     assert_eq!(site.get(IMAGE).await.status(), StatusCode::FOUND);
 
     withdraw();
-    refuse("damage", "its SHA-256 is not that of the release");
+    refuse("damage", "its SHA-256 differs");
     refuse("truncate", "it has 299999 bytes instead of 300000");
     refuse("lose", "it is not in the bucket");
 }
