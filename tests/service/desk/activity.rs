@@ -17,6 +17,7 @@ use crate::harness::{
 
 /// Commands that have no database, or start what has one.
 const WITHOUT_DATABASE: [&str; 10] = [
+    "backup key",
     "completions",
     "config example",
     "config show",

@@ -62,7 +62,7 @@ async fn the_lines_of_the_document_make_a_key_back_up_and_restore_on_a_bare_mach
         let said = typed(drill.path(), documented("sh", "Practice it"));
         assert!(said.contains("from the backup of 2026-11-15"), "{said}");
         let restored = Database::sqlite_at(&drill.path().join("drill/porchlight.db"));
-        assert_eq!(restored.everything().await, before);
+        assert_eq!(restored.everything_copied().await, before);
         assert!(drill.path().join("drill/releases/Troupe-1.4.0.dmg").exists());
 
         for target in each_database().await {
@@ -71,7 +71,7 @@ async fn the_lines_of_the_document_make_a_key_back_up_and_restore_on_a_bare_mach
             let settings = format!("{settings}\ndatabase_url = \"{}\"\n", target.url());
             std::fs::write(machine.path().join("porchlight.toml"), settings).expect("a file");
             typed(machine.path(), documented("sh", "On a new machine"));
-            assert_eq!(target.everything().await, before);
+            assert_eq!(target.everything_copied().await, before);
         }
         all.push(before.len());
         service.stop().await;
