@@ -16,7 +16,7 @@ use crate::harness::{
 };
 
 /// Commands that have no database, or start what has one.
-const WITHOUT_DATABASE: [&str; 10] = [
+const WITHOUT_DATABASE: [&str; 11] = [
     "backup key",
     "completions",
     "config example",
