@@ -45,8 +45,9 @@ fn letter(letter: &StartedLetter) -> Value {
 /// The word for a letter in a list.
 pub(super) const fn state(letter: &StartedLetter) -> &'static str {
     match (letter.counts.waiting, letter.run) {
-        (0, _) => "sent",
+        // Until the service has recorded what became of the last copy.
         (_, LetterRun::Service) => "sending",
+        (0, _) => "sent",
         (_, LetterRun::Stopped) => "stopped",
         (_, LetterRun::Command) => "not finished",
     }
