@@ -125,8 +125,11 @@ impl Attempt<'_> {
 
     /// Returns once another instance has the right. While the database is away, none takes it.
     async fn keep_claim(&self) {
-        while self.extend_claim(self.of.clock.now().after(CLAIM)).await.unwrap_or(true) {
+        loop {
             sleep(EXTEND_INTERVAL).await;
+            if !self.extend_claim(self.of.clock.now().after(CLAIM)).await.unwrap_or(true) {
+                return;
+            }
         }
     }
 
