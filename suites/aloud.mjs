@@ -22,15 +22,17 @@ export function noteAnnouncements() {
   const LIVE = '[role=alert], [role=status], [aria-live=polite], [aria-live=assertive]';
   const announced = (window.announced = []);
   const last = new Map();
-  const observer = new MutationObserver((changes) => {
+  const note = (changes, isNew) => {
     const regions = new Set(changes.map(({ target }) => (target.closest ? target : target.parentElement)?.closest(LIVE)));
     for (const region of regions) {
       const text = region?.checkVisibility() ? region.innerText.replace(/\s+/g, ' ').trim() : '';
-      // What is there from the beginning is read in its place.
-      if (text && last.get(region) !== text && document.readyState !== 'loading') announced.push(text);
+      if (isNew && text && last.get(region) !== text) announced.push(text);
       if (region) last.set(region, text);
     }
-  });
+  };
+  // What is there from the beginning is read in its place. The changes of the parser may come after its end.
+  const observer = new MutationObserver((changes) => note(changes, document.readyState !== 'loading'));
+  document.addEventListener('readystatechange', () => note(observer.takeRecords(), false), { once: true });
   observer.observe(document, { subtree: true, childList: true, characterData: true, attributes: true, attributeFilter: ['hidden'] });
 }
 
