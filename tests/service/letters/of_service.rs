@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use porchlight::actions::{send_by_service, stop_letter};
+use porchlight::actions::{LetterStep, send_by_service, stop_letter};
 use porchlight::config::RawSettings;
 use porchlight::domain::letters::{Letter, LetterRun};
 use porchlight::store::{Database as StoredIn, Store};
 use serde_json::json;
 
-use super::{BASE_URL, LETTER, LetterFixture};
+use super::refusals::sender;
+use super::{BASE_URL, LETTER, LetterFixture, on_each_database};
 use crate::harness::{Database, MailServer, Service, each_migrated_database, wait_until};
 
 /// A service that sends letters, and a store of the test.
@@ -110,6 +111,27 @@ async fn a_letter_that_was_stopped_stays_stopped_for_the_command_too() {
         store.close().await;
         fixture.service.stop().await;
     }
+}
+
+#[tokio::test]
+async fn a_sender_claims_nobody_once_the_letter_is_stopped_or_somebody_elses() {
+    on_each_database(async |fixture| {
+        fixture.download("ada@example.com", true).await;
+        let mut sender = sender(fixture).await;
+        let id = sender.letter.id;
+        for (from, to) in [(LetterRun::Command, LetterRun::Stopped), (LetterRun::Stopped, LetterRun::Service)] {
+            assert!(sender.store.change_letter_run(&id, from, to, None).await.expect("an answer"));
+            let step = sender.step().await.expect("a step");
+            assert!(matches!(step, LetterStep::NotOurs(run) if run == to), "{step:?}");
+        }
+        assert_eq!(fixture.recipients().await, [""; 0]);
+        sender.terms.run = LetterRun::Service;
+        assert!(matches!(sender.step().await.expect("a step"), LetterStep::Finished));
+        assert_eq!(fixture.recipients().await, ["ada@example.com"]);
+        sender.close().await;
+        sender.store.close().await;
+    })
+    .await;
 }
 
 #[tokio::test]
