@@ -1,6 +1,6 @@
 //! Makes an encrypted backup in a bucket once a day.
 //!
-//! What there is to do is told by the bucket: on a day of which it has no backup, one is made, by one of all instances. A backup
+//! The names of the objects decide: on a day without a backup in the bucket, one of all instances makes it. A backup
 //! that fails, or whose instance is killed, is made again half an hour later by whichever instance comes first. With clocks that
 //! differ by more than that, two may make one at the same time; each writes objects of its own, and the last one counts.
 
