@@ -20,8 +20,8 @@ def request(port, method, path, body=None, **headers):
     try:
         connection.request(method, path, body, {"Host": HOST, **headers})
         answer = connection.getresponse()
-        names = {name.lower(): value for name, value in answer.getheaders()}
-        return Answer(answer.status, "1.1", names, answer.read())
+        headers = {name.lower(): answer.getheader(name) for name in answer.headers}
+        return Answer(answer.status, "1.1", headers, answer.read())
     finally:
         connection.close()
 
