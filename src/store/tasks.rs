@@ -67,7 +67,7 @@ impl Transaction {
     }
 
     /// Takes the one turn there is in each `interval`. Returns when the next one is if somebody else has taken it.
-    pub(in crate::store) async fn take_turn(
+    pub(in crate::store) async fn try_claim_interval(
         &mut self,
         task: Task,
         now: Timestamp,

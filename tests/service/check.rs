@@ -10,7 +10,6 @@ use std::process::Command;
 
 use porchlight::config::{RawSettings, Settings};
 use porchlight::probe::NameServers;
-use porchlight::store::{Database as StoredIn, Store};
 use porchlight::web::checks::run_checks;
 use serde_json::{Value, json};
 
@@ -333,7 +332,7 @@ async fn the_running_service_finds_what_the_command_finds_with_its_own_database(
         };
         let settings = Settings::load(Some(Path::new("/dev/null")), &written).expect("settings that can be used");
         let name_servers = NameServers::parse("127.0.0.1:1").expect("a name server");
-        let store = Store::open(&StoredIn::parse(service.database.url()).expect("a database")).expect("a store");
+        let store = service.database.store();
         let before = service.database.everything().await;
         let report = run_checks(&settings, &name_servers, &service.clock, Some(&store)).await;
         assert_eq!(service.database.everything().await, before);

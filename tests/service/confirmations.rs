@@ -11,7 +11,6 @@ use porchlight::domain::mail::{Mailbox, Relay};
 use porchlight::domain::network::BaseUrl;
 use porchlight::mail::{MailAddress, Mailer};
 use porchlight::site::{Content, CurrentMailTemplates, MailTemplates};
-use porchlight::store::{Database as StoredIn, Store};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -60,7 +59,7 @@ pub(super) fn texts() -> ConfirmationTexts {
 fn sender(service: &Service, server: &MailServer) -> OutboxSender {
     let from = Mailbox::parse("Troupe <hello@troupe.example>").expect("a sender");
     OutboxSender {
-        store: Store::open(&StoredIn::parse(service.database.url()).expect("a database")).expect("a store"),
+        store: service.database.store(),
         mailer: Mailer::new(Relay::parse(&server.url()).expect("a mail server"), &from).expect("a sender"),
         to: MailAddress::from_mailbox(&from).expect("a recipient"),
         desk_email: None,

@@ -9,7 +9,7 @@ use porchlight::config::RawSettings;
 use porchlight::domain::contact::{ContactMessage, ReceivedMessage};
 use porchlight::domain::mail::EmailAddress;
 use porchlight::domain::text::MessageText;
-use porchlight::store::{Database as StoredIn, Store, Writer};
+use porchlight::store::{Database as StoredIn, Writer};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -204,7 +204,7 @@ async fn once_a_day_the_five_hundred_largest_sources_of_each_day_are_kept() {
         for _ in 0..3 {
             download(service, "ada@example.com", false, "zine").await;
         }
-        let store = Store::open(&StoredIn::parse(database.url()).expect("a database")).expect("a store");
+        let store = database.store();
         let pruner = Pruner { store: store.clone(), clock: service.clock.clone(), keep_messages: None };
         service.clock.advance(Duration::from_hours(24));
         pruner.step().await.expect("a database that answers");

@@ -6,7 +6,7 @@ use porchlight::actions::inbox_page;
 use porchlight::config::RawSettings;
 use porchlight::domain::contact::MessageSearch;
 use porchlight::domain::paging::PageStart;
-use porchlight::store::{Database as StoredIn, InboxFilter, InboxQuery, Store};
+use porchlight::store::{InboxFilter, InboxQuery, Store};
 use serde_json::{Value, json};
 
 use crate::harness::{Program, Service, each_migrated_database, on_each_database};
@@ -256,7 +256,7 @@ async fn the_desk_pages_through_the_inbox_and_searches_it() {
         set(&service, "Odd-1", "failed", "").await;
         set(&service, "Odd-3", "sent", "").await;
         set(&service, "Even-8", "leased", ", at = 4000000000000").await;
-        let store = Store::open(&StoredIn::parse(service.database.url()).expect("a database")).expect("a store");
+        let store = service.database.store();
         let all = json_of(&service, &["inbox", "list", "--json"]);
         let id = |number: usize| uuid::Uuid::parse_str(all[number - 1]["id"].as_str().unwrap()).unwrap();
         let (older, newer) = (|number| PageStart::OlderThan(id(number)), |number| PageStart::NewerThan(id(number)));

@@ -6,7 +6,6 @@ use std::path::Path;
 use porchlight::config::RawSettings;
 use porchlight::domain::mail::EmailAddress;
 use porchlight::domain::signups::OPT_IN_TEXT;
-use porchlight::store::{Database as StoredIn, Store};
 use serde_json::json;
 
 use crate::harness::{Answer, Program, Service, on_each_database_with, on_one_database_with};
@@ -153,7 +152,7 @@ async fn an_opt_in_records_the_text_that_the_person_agreed_to() {
 }
 
 async fn consented_text(service: &Service, email: &str) -> String {
-    let store = Store::open(&StoredIn::parse(service.database.url()).unwrap()).unwrap();
+    let store = service.database.store();
     let person = store.person_record(&EmailAddress::parse(email).unwrap()).await.unwrap();
     person.consents[0].text.clone().unwrap()
 }

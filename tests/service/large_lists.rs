@@ -7,7 +7,7 @@ use porchlight::config::RawSettings;
 use porchlight::domain::letters::{Letter, RandomToken, RecipientFilter};
 use porchlight::domain::paging::PageStart;
 use porchlight::domain::people::{PeopleQuery, PeopleSearch};
-use porchlight::store::{Database as StoredIn, Store};
+use porchlight::store::Store;
 use serde_json::json;
 
 use crate::confirmations::confirming;
@@ -58,7 +58,7 @@ async fn filled(settings: RawSettings, pending: bool) -> (Service, Store) {
     service.database.execute(&fill).await;
     let filled = if pending { "confirmations" } else { "consents" };
     wait_for_changes(&service.database, filled, "n_tup_ins", PEOPLE).await;
-    let store = Store::open(&StoredIn::parse(service.database.url()).expect("a database")).expect("a store");
+    let store = service.database.store();
     (service, store)
 }
 
@@ -94,7 +94,7 @@ async fn a_page_of_people_reads_as_many_rows_as_it_has() {
     // Of the addresses with one beginning the first ten thousand are looked at.
     for (search, most) in [(None, 2_000), (find("@example.com"), 2_000), (find("p77"), 5_000), (find("p"), 35_000)] {
         let before = rows_read(&service.database).await;
-        let store = Store::open(&StoredIn::parse(service.database.url()).expect("a database")).expect("a store");
+        let store = service.database.store();
         let query = PeopleQuery { search: search.clone(), ..PeopleQuery::default() };
         let page = store.people_from(&query, &PageStart::Newest, 100).await.expect("a page");
         let start = PageStart::OlderThan(page[99].place());

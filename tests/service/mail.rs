@@ -20,7 +20,6 @@ use porchlight::actions::{OutboxSender, SendStep};
 use porchlight::config::RawSettings;
 use porchlight::domain::mail::{Mailbox, Relay};
 use porchlight::mail::{MailAddress, Mailer, SendFailure};
-use porchlight::store::{Database as StoredIn, Store};
 use serde_json::{Value, json};
 
 use crate::harness::{Database, MailServer, ReceivedMail, Service, each_migrated_database};
@@ -59,10 +58,9 @@ async fn on(database: Database, test: &impl AsyncFn(&mut MailFixture)) {
 }
 
 fn forwarder(service: &Service, smtp_url: &str) -> OutboxSender {
-    let database = StoredIn::parse(service.database.url()).expect("a database");
     let relay = Relay::parse(smtp_url).expect("a mail server");
     OutboxSender {
-        store: Store::open(&database).expect("a store"),
+        store: service.database.store(),
         mailer: Mailer::new(relay, &Mailbox::parse(FROM).expect("a sender")).expect("a sender"),
         to: MailAddress::from_mailbox(&Mailbox::parse(TO).expect("a recipient")).expect("a recipient"),
         desk_email: None,

@@ -2,7 +2,6 @@
 
 use futures_util::future::join_all;
 use porchlight::config::RawSettings;
-use porchlight::store::{Database as StoredIn, Store};
 use serde_json::json;
 
 use crate::harness::{
@@ -237,7 +236,7 @@ async fn the_health_check_covers_every_table_that_requests_insert_into() {
         let before = service.database.everything().await;
         writes_work(service).await;
         let after = service.database.everything().await;
-        let store = Store::open(&StoredIn::parse(service.database.url()).expect("a database")).expect("a store");
+        let store = service.database.store();
         for table in after.keys().filter(|table| after[*table] != before[*table]) {
             refuse_all(&service.database, table).await;
             let failure = store.health().await.expect_err(table);

@@ -8,7 +8,6 @@ use porchlight::domain::mail::{Mailbox, Relay};
 use porchlight::domain::network::BaseUrl;
 use porchlight::domain::time::Timestamp;
 use porchlight::mail::{MailAddress, Mailer};
-use porchlight::store::{Database as StoredIn, Store};
 use porchlight::tls::{CertificateState, CertificateStatus, SiteCertificate};
 use serde_json::json;
 
@@ -58,7 +57,7 @@ impl Instance {
 }
 
 pub(super) fn instance(service: &Service, server: &MailServer) -> Instance {
-    let store = Store::open(&StoredIn::parse(service.database.url()).expect("a database")).expect("a store");
+    let store = service.database.store();
     let base_url = BaseUrl::parse("https://troupe.example").expect("a URL");
     let mailbox = |text| Mailbox::parse(text).expect("a mailbox");
     let relay = Relay::parse(&server.url()).expect("a mail server");

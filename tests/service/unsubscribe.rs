@@ -9,17 +9,12 @@ use porchlight::domain::letters::{UNSUBSCRIBE_PATH, UnsubscribeToken};
 use porchlight::domain::mail::EmailAddress;
 use porchlight::domain::people::SuppressionReason;
 use porchlight::domain::sha256::Sha256;
-use porchlight::store::{Database as StoredIn, Store};
 use reqwest::Method;
 use serde_json::json;
 
 use crate::harness::{Answer, Database, Service, on_each_database, on_one_database};
 
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
-
-fn store(service: &Service) -> Store {
-    Store::open(&StoredIn::parse(service.database.url()).expect("a database")).expect("a store")
-}
 
 fn address(email: &str) -> EmailAddress {
     EmailAddress::parse(email).expect("an address")
@@ -32,7 +27,7 @@ async fn download(service: &Service, email: &str, updates: bool) {
 
 /// The link in a letter to this person.
 pub(super) async fn link(service: &Service, email: &str) -> String {
-    let (store, email) = (store(service), address(email));
+    let (store, email) = (service.database.store(), address(email));
     let mut bytes = [0; 20];
     bytes.copy_from_slice(&Sha256::of(format!("{}{}", service.database.url(), email.key()).as_bytes()).bytes()[..20]);
     let new = [(email.clone(), UnsubscribeToken::from_random(bytes))];
@@ -50,7 +45,7 @@ pub(super) async fn reader(service: &Service, email: &str) -> String {
 }
 
 async fn mailed(service: &Service) -> Vec<String> {
-    let store = store(service);
+    let store = service.database.store();
     let page = store.recipients_page("").await.expect("recipients");
     store.close().await;
     page.into_iter().flat_map(|page| page.people).map(|email| email.key().to_owned()).collect()
@@ -197,7 +192,7 @@ async fn it_was_not_me_outlasts_a_later_opt_in() {
         let kept = service.database.texts("SELECT hash || ' ' || reason FROM suppressions").await;
         assert!(matches!(kept.as_slice(), [kept] if kept.len() == 71 && kept.ends_with(" not-me")), "{kept:?}");
 
-        let store = store(service);
+        let store = service.database.store();
         let ada = address("Ada@Example.com");
         assert!(store.unsuppress(&ada).await.expect("to be done"));
         assert!(!store.unsuppress(&ada).await.expect("to be done"));
@@ -292,7 +287,7 @@ async fn not_me_covers_all_variants_of_the_mailbox_but_one_that_opted_in_before(
 #[tokio::test]
 async fn an_address_that_does_not_exist_says_nothing_about_the_rest_of_its_mailbox() {
     on_each_database(async |service| {
-        let store = store(service);
+        let store = service.database.store();
         let invented = address("ada+invented@example.com");
         store.suppress(&invented, SuppressionReason::NoMailbox, service.clock.now()).await.expect("to be done");
         for email in ["ada@example.com", "ada+invented@example.com"] {
@@ -309,7 +304,7 @@ async fn an_address_that_does_not_exist_says_nothing_about_the_rest_of_its_mailb
 #[tokio::test]
 async fn an_address_may_be_suppressed_before_anybody_enters_it() {
     on_each_database(async |service| {
-        let store = store(service);
+        let store = service.database.store();
         let now = service.clock.now();
         for (email, why) in
             [("ada@example.com", SuppressionReason::Makers), ("bob@example.com", SuppressionReason::NoMailbox)]

@@ -79,14 +79,8 @@ pub(super) fn counts(letter: &StartedLetter) -> String {
 
 /// Formats the number of copies sent, and the other counts that are not zero.
 fn short_counts(counts: &LetterCounts) -> String {
-    let others = [
-        (counts.waiting, "waiting"),
-        (counts.uncertain, "uncertain"),
-        (counts.refused, "refused"),
-        (counts.skipped, "skipped"),
-        (counts.bounced, "bounced"),
-    ];
+    let [_, others @ ..] = counts.named();
     let sent = format!("{} of {} sent", counts.sent, counts.recipients);
-    let others = others.iter().filter(|(count, _)| *count > 0).map(|(count, state)| format!("{count} {state}"));
+    let others = others.iter().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{count} {name}"));
     std::iter::once(sent).chain(others).collect::<Vec<_>>().join(", ")
 }

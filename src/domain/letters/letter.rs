@@ -197,6 +197,20 @@ pub struct LetterCounts {
     pub bounced: u64,
 }
 
+impl LetterCounts {
+    /// Those of the states, then `bounced`.
+    pub const fn named(&self) -> [(&'static str, u64); 6] {
+        [
+            ("sent", self.sent),
+            ("waiting", self.waiting),
+            ("uncertain", self.uncertain),
+            ("refused", self.refused),
+            ("skipped", self.skipped),
+            ("bounced", self.bounced),
+        ]
+    }
+}
+
 /// The path of all unsubscribe pages, up to the token.
 pub const UNSUBSCRIBE_PATH: &str = "/unsubscribe/";
 /// Stands for the token in copies that no recipient gets: a test, or a preview.

@@ -149,7 +149,7 @@ impl Store {
             return Ok(next.map_or(LetterClaim::NoneLeft, LetterClaim::NotDueUntil));
         };
         if let Some(interval) = terms.interval
-            && let Some(next) = tx.take_turn(Task::LetterTurn, now, interval).await?
+            && let Some(next) = tx.try_claim_interval(Task::LetterTurn, now, interval).await?
         {
             return Ok(LetterClaim::NotYet(next));
         }

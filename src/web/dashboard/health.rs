@@ -65,21 +65,11 @@ pub(super) fn mail(summary: &OpsSummary) -> Value {
         _ => Some(format!("{} h", minutes / 60)),
     };
     let letter = letter.as_ref().map(|letter| {
-        let counts = letter.counts;
-        let states = [
-            ("sent", counts.sent),
-            ("waiting", counts.waiting),
-            ("uncertain", counts.uncertain),
-            ("refused", counts.refused),
-            ("skipped", counts.skipped),
-            // A part of those that were sent, or may have been.
-            ("bounced", counts.bounced),
-        ];
         json!({
             "subject": letter.subject,
             "started": Day::of(letter.started_at).long(),
-            "recipients": grouped_quantity(counts.recipients, "person", "people"),
-            "states": bar_table(["State", "People"], &states),
+            "recipients": grouped_quantity(letter.counts.recipients, "person", "people"),
+            "states": bar_table(["State", "People"], &letter.counts.named()),
         })
     });
     json!({

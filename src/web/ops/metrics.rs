@@ -64,17 +64,11 @@ fn register_summary(summary: &OpsSummary, registry: &mut Registry) {
     let age = gauge(outbox_age.as_secs());
     registry.register("outbox_oldest_seconds", "Age of the oldest message that is still to be forwarded", age);
     let letter = letter.as_ref().map(|letter| letter.counts).unwrap_or_default();
-    let bounced = gauge(letter.bounced);
-    let letter = gauges([
-        (state("sent"), letter.sent),
-        (state("waiting"), letter.waiting),
-        (state("uncertain"), letter.uncertain),
-        (state("refused"), letter.refused),
-        (state("skipped"), letter.skipped),
-    ]);
-    registry.register("letter_recipients", "Recipients of the most recent letter, by state", letter);
+    let [states @ .., (_, bounced)] = letter.named();
+    let states = gauges(states.map(|(name, count)| (state(name), count)));
+    registry.register("letter_recipients", "Recipients of the most recent letter, by state", states);
     let help = "Recipients of the most recent letter whose copy was returned as undeliverable";
-    registry.register("letter_bounced_recipients", help, bounced);
+    registry.register("letter_bounced_recipients", help, gauge(bounced));
     let counts = Family::<Label, Counter>::default();
     for (name, times) in totals.named() {
         counts.get_or_create(&[("what", name)]).inc_by(times);

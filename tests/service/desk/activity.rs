@@ -5,7 +5,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use porchlight::actions::Pruner;
-use porchlight::store::{Database as StoredIn, Store};
 use reqwest::Method;
 use serde_json::json;
 
@@ -298,7 +297,7 @@ async fn what_is_done_stays_done_if_it_cannot_be_recorded() {
 async fn what_was_done_is_forgotten_after_four_hundred_days() {
     on_each_database(async |service| {
         assert_eq!(run(service, &["people", "suppress", "zuse@example.com"]).0, 0);
-        let store = Store::open(&StoredIn::parse(service.database.url()).expect("a database")).expect("a store");
+        let store = service.database.store();
         let pruner = Pruner { store: store.clone(), clock: service.clock.clone(), keep_messages: None };
         service.clock.advance(Duration::from_hours(400 * 24 - 1));
         pruner.step().await.expect("a database that answers");

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use porchlight::config::RawSettings;
+use porchlight::domain::letters::LetterRun;
+use porchlight::domain::sha256::Sha256;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -160,6 +162,17 @@ async fn a_letter_is_stopped_and_gone_on_with() {
         assert!(browser.get("/desk/letters").await.text().contains("<span class=\"state\">stopped</span>"));
         let again = browser.post(&format!("{letter}/stop"), &[]).await;
         assert_eq!(again.location(), letter, "once more changes nothing");
+        let (store, id) =
+            (service.database.store(), Sha256::from_hex(letter.rsplit('/').next().expect("an id")).expect("an id"));
+        // As `porchlight letter send --go-on` does.
+        store.change_letter_run(&id, LetterRun::Stopped, LetterRun::Command, None).await.expect("an answer");
+        store.close().await;
+        let of_command = browser.get(&letter).await.text();
+        assert!(
+            of_command.contains("<code>porchlight letter send</code> sends it, as long as that runs."),
+            "{of_command}"
+        );
+        assert!(of_command.contains(">Stop</button>") && of_command.contains(">Take over</button>"), "{of_command}");
         browser.post(&format!("{letter}/go-on"), &[]).await;
         until(service, browser, &letter, "Sent to 30 of 30 people.").await;
         let mut arrived = vec![early.recipients[0].clone()];

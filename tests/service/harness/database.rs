@@ -95,7 +95,7 @@ impl Database {
     }
 
     async fn migrate(&self) {
-        let store = Store::open(&StoredIn::parse(&self.url).expect("a database")).expect("a store");
+        let store = self.store();
         store.migrate().await.expect("all migrations to be applied");
         store.close().await;
     }
@@ -117,6 +117,10 @@ impl Database {
 
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    pub fn store(&self) -> Store {
+        Store::open(&StoredIn::parse(&self.url).expect("a database")).expect("a store")
     }
 
     /// PostgreSQL alone: the same database for a new role that may use all tables and owns none, and the name of the role.

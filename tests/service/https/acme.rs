@@ -11,7 +11,6 @@ use porchlight::clock::Clock;
 use porchlight::config::AcmeSettings;
 use porchlight::domain::time::Timestamp;
 use porchlight::http_client::roots_in;
-use porchlight::store::{Database as StoredIn, Store};
 use rustix::process::Signal;
 use rustls::ClientConfig;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -410,7 +409,7 @@ async fn of_the_certificates_from_before_a_valid_one_of_the_same_authority_is_se
         ca_file: None,
     };
     for database in each_migrated_database().await {
-        let store = Store::open(&StoredIn::parse(database.url()).expect("a database")).expect("a store");
+        let store = database.store();
         let orders = CertificateOrders::new(&settings, vec![HOST.to_owned()], store.clone(), Clock::System);
         let served = async || {
             let certificate = orders.state().await.expect("a database").certificate;

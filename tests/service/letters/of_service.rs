@@ -6,7 +6,7 @@ use std::time::Duration;
 use porchlight::actions::{LetterStep, send_by_service, stop_letter};
 use porchlight::config::RawSettings;
 use porchlight::domain::letters::{Letter, LetterRun};
-use porchlight::store::{Database as StoredIn, Store};
+use porchlight::store::Store;
 use serde_json::json;
 
 use super::refusals::sender;
@@ -16,7 +16,7 @@ use crate::harness::{Database, MailServer, Service, each_migrated_database, wait
 /// A service that sends letters, and a store of the test.
 async fn open(database: Database, rate: &str) -> (LetterFixture, Store) {
     let server = MailServer::start().await;
-    let store = Store::open(&StoredIn::parse(database.url()).expect("a database")).expect("a store");
+    let store = database.store();
     let service = Service::start(settings(&server, rate), database).await;
     (LetterFixture { service, server }, store)
 }

@@ -8,7 +8,6 @@ use porchlight::domain::mail::{Mailbox, Relay};
 use porchlight::domain::network::BaseUrl;
 use porchlight::mail::{MailAddress, Mailer};
 use porchlight::site::{Content, MailTemplates};
-use porchlight::store::{Database as StoredIn, Store};
 use serde_json::{Value, json};
 
 use super::{LETTER, LetterFixture, on_each_database};
@@ -16,7 +15,7 @@ use crate::harness::Program;
 
 /// A sender with the clock of the service, whose steps the test runs.
 pub(super) async fn sender(fixture: &LetterFixture) -> LetterSender {
-    let store = Store::open(&StoredIn::parse(fixture.service.database.url()).unwrap()).unwrap();
+    let store = fixture.service.database.store();
     let from = Mailbox::parse("hello@troupe.example").unwrap();
     let mailer = Mailer::new(Relay::parse(&fixture.server.url()).unwrap(), &from).unwrap();
     let base_url = BaseUrl::parse(fixture.service.base_url()).unwrap();

@@ -5,7 +5,6 @@ use std::time::Duration;
 use porchlight::actions::Pruner;
 use porchlight::config::RawSettings;
 use porchlight::domain::time::Timestamp;
-use porchlight::store::{Database as StoredIn, Store};
 
 use super::program::serve;
 use super::{MailFixture, message, on_each_database};
@@ -16,9 +15,8 @@ const DAY: Duration = Duration::from_hours(24);
 
 /// An instance that keeps messages for this long.
 fn pruner(service: &Service, keep: &str) -> Pruner {
-    let database = StoredIn::parse(service.database.url()).expect("a database");
     Pruner {
-        store: Store::open(&database).expect("a store"),
+        store: service.database.store(),
         clock: service.clock.clone(),
         keep_messages: Retention::parse(keep).expect("a retention"),
     }

@@ -8,7 +8,6 @@ use porchlight::config::RawSettings;
 use porchlight::domain::letters::{Letter, RandomToken};
 use porchlight::domain::mail::{EmailAddress, Mailbox, Relay};
 use porchlight::mail::{MailAddress, Mailer};
-use porchlight::store::{Database as StoredIn, Store};
 use serde_json::json;
 use sqlx::Executor;
 
@@ -31,10 +30,6 @@ fn erase(service: &Service, email: &str) -> String {
     let (code, output) = run(service, &["people", "erase", email, "--yes"]);
     assert_eq!(code, 0, "{output}");
     output
-}
-
-fn store(service: &Service) -> Store {
-    Store::open(&StoredIn::parse(service.database.url()).expect("a database")).expect("a store")
 }
 
 fn address(email: &str) -> EmailAddress {
@@ -340,7 +335,7 @@ async fn a_reader_blocks_no_writes_and_the_command_reports_data_left_in_the_wal(
 #[tokio::test]
 async fn a_person_who_signs_up_during_an_erasure_is_stored_completely_or_not_at_all() {
     on_each_database(async |service| {
-        let store = store(service);
+        let store = service.database.store();
         let ada = address("ada@example.com");
         for round in 0..15 {
             let now = service.clock.now();
@@ -376,7 +371,7 @@ async fn a_person_who_signs_up_during_an_erasure_is_stored_completely_or_not_at_
 #[tokio::test]
 async fn a_download_during_an_erasure_waits_until_it_is_done() {
     let service = Service::start(RawSettings::default(), Database::migrated_postgres().await).await;
-    let store = store(&service);
+    let store = service.database.store();
     let waiting =
         "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
     for known in [false, true] {
@@ -417,7 +412,7 @@ fn forwarder(service: &Service, server: &MailServer) -> OutboxSender {
     let relay = Relay::parse(&server.url()).expect("a mail server");
     let mailbox = Mailbox::parse("makers@troupe.example").expect("a mailbox");
     OutboxSender {
-        store: store(service),
+        store: service.database.store(),
         mailer: Mailer::new(relay, &mailbox).expect("a sender"),
         to: MailAddress::from_mailbox(&mailbox).expect("a recipient"),
         desk_email: None,
@@ -477,7 +472,7 @@ async fn an_erased_message_is_not_mailed_again_even_if_its_delivery_is_uncertain
 #[tokio::test]
 async fn a_letter_skips_people_who_were_erased_or_opted_in_while_it_started() {
     on_each_database(async |service| {
-        let store = store(service);
+        let store = service.database.store();
         for email in ["ada@example.com", "bob@example.com"] {
             download(service, email, true).await;
         }

@@ -9,7 +9,7 @@ use porchlight::config::RawSettings;
 use porchlight::domain::mail::EmailAddress;
 use porchlight::domain::paging::PageStart;
 use porchlight::domain::people::{PeopleQuery, PeopleSearch, PersonKey, PersonState};
-use porchlight::store::{Database as StoredIn, Store};
+use porchlight::store::Store;
 
 use super::{download, shown, write};
 use crate::harness::{Service, each_migrated_database};
@@ -19,7 +19,7 @@ async fn on_each_store(test: impl AsyncFn(&Service, &Store)) {
     for database in each_migrated_database().await {
         println!("on {database:?}");
         let service = Service::start(RawSettings::default(), database).await;
-        let store = Store::open(&StoredIn::parse(service.database.url()).expect("a database")).expect("a store");
+        let store = service.database.store();
         test(&service, &store).await;
         store.close().await;
         service.stop().await;

@@ -16,7 +16,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use serde_json::json;
 
-use super::{address, download, link, mailed, post, store};
+use super::{address, download, link, mailed, post};
 use crate::harness::{MailServer, Service, on_each_database};
 
 /// Something that happens to one of a few people.
@@ -134,7 +134,7 @@ fn those(people: &BTreeMap<String, Person>, which: impl Fn(&Person) -> bool) -> 
 #[tokio::test]
 async fn only_people_with_a_valid_opt_in_are_mailed_and_once_a_month() {
     on_each_database(async |service| {
-        let store = store(service);
+        let store = service.database.store();
         let mut server = MailServer::start().await;
         let mut runner = TestRunner::default();
         let mut people: BTreeMap<String, Person> = BTreeMap::new();

@@ -73,12 +73,13 @@ pub(in crate::web::desk::pages) async fn progress(visit: &Visit<'_>, id: &str) -
         Some(letter) if letter.counts.skipped > 0 => database.skip_reasons(&letter.id).await?,
         _ => Vec::new(),
     };
+    let is_complete = run != LetterRun::Service && started.as_ref().is_some_and(|letter| letter.counts.waiting == 0);
     let page = json!({
         "title": subject,
         "path": format!("{LETTERS}/{}", id.hex()),
-        "is_sending": run == LetterRun::Service,
-        "can_stop": run == LetterRun::Service,
-        "can_go_on": run != LetterRun::Service && started.as_ref().is_none_or(|letter| letter.counts.waiting > 0),
+        "run": run.as_str(),
+        "is_complete": is_complete,
+        "is_live": !is_complete && run != LetterRun::Stopped,
         "reason": reason.map(|reason| sanitize_line(&reason)),
         "not_ready": not_ready(visit),
         "letter": started.as_ref().map(|letter| view(visit, letter)),
@@ -98,21 +99,13 @@ fn view(visit: &Visit<'_>, letter: &StartedLetter) -> Value {
         "sent" => format!("Sent to {} of {people}.", grouped(counts.sent)),
         _ => format!("{} of {} done, and {} wait.", grouped(done), grouped(counts.recipients), grouped(counts.waiting)),
     };
-    let numbers = [
-        ("sent", counts.sent),
-        ("waiting", counts.waiting),
-        ("uncertain", counts.uncertain),
-        ("refused", counts.refused),
-        ("skipped", counts.skipped),
-        ("bounced", counts.bounced),
-    ];
     let archive = letter.archived.then(|| Sha256::from_hex(&letter.id)).flatten();
     json!({
         "state": state(letter),
         "sentence": sentence,
         "done": done,
         "recipients": counts.recipients,
-        "numbers": numbers.map(|(name, number)| json!({ "name": name, "number": grouped(number) })),
+        "numbers": counts.named().map(|(name, number)| json!({ "name": name, "number": grouped(number) })),
         "started": letter.started_at.minute(),
         "archive": archive.map(|id| visit.app.base_url.to(&letter_path(&id, &letter.subject))),
     })
