@@ -1,6 +1,6 @@
 //! What all Markdown of pages and release notes is parsed with.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use comrak::nodes::NodeValue;
 use comrak::{Arena, Node};
@@ -26,16 +26,23 @@ pub(super) fn heading_level(node: Node) -> Option<u8> {
     }
 }
 
-/// The anchors of a document that are taken.
+/// The anchors of a document that are taken, each with the last number that was tried after it.
 #[derive(Debug, Default)]
-pub(super) struct AnchorNames(HashSet<String>);
+pub(super) struct AnchorNames(HashMap<String, u32>);
 
 impl AnchorNames {
     /// Takes the anchor, with a number after it if another heading has it.
     pub(super) fn unused(&mut self, anchor: &str) -> String {
-        let numbered = (2..).map(|number| format!("{anchor}-{number}"));
-        let mut candidates = std::iter::once(anchor.to_owned()).chain(numbered);
-        candidates.find(|candidate| self.0.insert(candidate.clone())).unwrap_or_default()
+        let mut unused = anchor.to_owned();
+        // Numbers that were tried before are taken, so that as many headings as there are lines take no longer each.
+        let mut number = self.0.get(anchor).copied().unwrap_or(1);
+        while self.0.contains_key(&unused) {
+            number += 1;
+            unused = format!("{anchor}-{number}");
+        }
+        self.0.insert(anchor.to_owned(), number);
+        self.0.entry(unused.clone()).or_insert(1);
+        unused
     }
 }
 
