@@ -84,7 +84,9 @@ impl LetterImage {
     /// Reads the format from the content, whatever the name says.
     pub fn parse(name: ImageName, bytes: Vec<u8>) -> Result<Self, Invalid> {
         let Some((format, size)) = format_and_size(&bytes) else {
-            return Err(Invalid::new("is neither PNG, JPEG nor GIF, which every mail program shows"));
+            return Err(Invalid::new(
+                "is neither PNG, JPEG nor GIF, which every mail program shows: export it as one of them",
+            ));
         };
         match size {
             Some((width, height)) if width > 0 && height > 0 => Ok(Self { name, format, width, height, bytes }),

@@ -148,11 +148,6 @@ impl Store {
             let (next,): (Option<Timestamp>,) = tx.run(SELECT_NEXT, values![&id]).await?.one()?;
             return Ok(next.map_or(LetterClaim::NoneLeft, LetterClaim::NotDueUntil));
         };
-        if let Some(interval) = terms.interval
-            && let Some(next) = tx.try_claim_interval(Task::LetterTurn, now, interval).await?
-        {
-            return Ok(LetterClaim::NotYet(next));
-        }
         // Kept from an earlier attempt, so that a returned mail is recognized whichever attempt it is about.
         let tag = tag.as_deref().and_then(BounceTag::parse).or_else(|| new_tag.cloned());
         let opted_in = tx.run(SELECT_OPTED_IN, values![&address]).await?.first()?;
@@ -162,6 +157,13 @@ impl Store {
             Some(None) => Some("the unsubscribe link is damaged"),
             Some(Some(claimed)) => tx.skip_reason(&id, &claimed.recipient.email, now).await?,
         };
+        // Nothing is sent to somebody who is skipped. What was changed so far is rolled back for somebody who has to wait.
+        if skip_reason.is_none()
+            && let Some(interval) = terms.interval
+            && let Some(next) = tx.try_claim_interval(Task::LetterTurn, now, interval).await?
+        {
+            return Ok(LetterClaim::NotYet(next));
+        }
         let claim = match claimed.flatten().filter(|_| skip_reason.is_none()) {
             Some(claimed) => {
                 if let Some(tag) = &claimed.bounce_tag {

@@ -29,37 +29,82 @@ addEventListener('keydown', (event) => {
   KEYS[event.key]();
 });
 
-// A draft is saved a second after the last key, and shown as it will arrive.
+const read = async (url) => {
+  const answer = await fetch(url).catch(() => null);
+  return answer?.ok ? new DOMParser().parseFromString(await answer.text(), 'text/html') : null;
+};
+
+// A draft is saved a second after the last key, at least every three seconds, and when the page is left. It is shown as it will
+// arrive. An image that is chosen or dropped is put into the text.
 const draft = document.querySelector('form[data-autosave]');
 if (draft) {
+  const { body, image } = draft.elements;
   const frame = document.querySelector('#preview-frame');
   const said = document.querySelector('#saved');
+  const refused = document.querySelector('#refused');
   let timer;
   let saving = Promise.resolve();
-  const save = async () => {
-    const fields = new FormData(draft);
-    fields.delete('image');
-    fields.set('then', 'json');
-    const answer = await fetch(draft.action, { method: 'POST', body: fields }).catch(() => null);
-    if (!answer?.ok) {
-      said.textContent = answer?.status === 422 ? 'Not saved: press Save to see why.' : 'Not saved: the service does not answer. It is tried again.';
-      if (answer?.status !== 422) timer = setTimeout(() => (saving = saving.then(save)), 5000);
-      return;
-    }
-    const { saved, at } = await answer.json();
-    draft.elements.saved.value = saved;
-    said.textContent = `Saved at ${at} UTC`;
+  // When the oldest change was made that is not saved.
+  let since = 0;
+  let isSaving = false;
+  const fields = (images) => {
+    const all = new FormData(draft);
+    if (!images) all.delete('image');
+    all.set('then', 'json');
+    return all;
+  };
+  const refuse = (text) => {
+    refused.textContent = text ?? '';
+    refused.hidden = !text;
+  };
+  const show = async () => {
     const place = frame.contentWindow.scrollY;
     frame.addEventListener('load', () => frame.contentWindow.scrollTo(0, place), { once: true });
     frame.contentWindow.location.reload();
+    const page = await read(location.href);
+    for (const part of ['#shown-subject', '#images-and-problems']) if (page) document.querySelector(part).replaceWith(page.querySelector(part));
   };
-  draft.addEventListener('input', (event) => {
-    if (event.target.type === 'file') return;
+  const save = async (images = false) => {
+    const changed = since;
+    [since, isSaving] = [0, true];
+    const answer = await fetch(draft.action, { method: 'POST', body: fields(images) }).catch(() => null);
+    const { saved, at, images: names = [], refused: why } = await answer?.json().catch(() => ({})) ?? {};
+    isSaving = false;
+    if (images) image.value = '';
+    refuse(why);
+    if (saved) {
+      draft.elements.saved.value = saved;
+      said.textContent = `Saved at ${at} UTC`;
+    } else {
+      since ||= changed || Date.now();
+      said.textContent = why ? 'Not saved as it stands here' : 'Not saved: the service does not answer. It is tried again.';
+      if (!why) timer = setTimeout(begin, 5000);
+    }
+    for (const name of names) {
+      body.setRangeText(`${body.selectionStart && body.value[body.selectionStart - 1] !== '\n' ? '\n\n' : ''}![What it shows](${name})\n`, body.selectionEnd, body.selectionEnd, 'end');
+    }
+    if (names.length) await save();
+    else await show();
+  };
+  const begin = (images) => (saving = saving.then(() => save(images)));
+  const later = () => {
+    since ||= Date.now();
     clearTimeout(timer);
-    timer = setTimeout(() => (saving = saving.then(save)), 1000);
-  });
-  draft.addEventListener('change', (event) => {
-    if (event.target.type === 'file') draft.requestSubmit(draft.querySelector('[value=save]'));
+    timer = setTimeout(begin, Math.max(0, Math.min(1000, since + 3000 - Date.now())));
+  };
+  const add = () => {
+    clearTimeout(timer);
+    said.textContent = 'Adding…';
+    begin(true);
+  };
+  draft.addEventListener('input', (event) => event.target === image || later());
+  image.addEventListener('change', add);
+  draft.addEventListener('dragover', (event) => event.dataTransfer?.types.includes('Files') && event.preventDefault());
+  draft.addEventListener('drop', (event) => {
+    if (!event.dataTransfer?.files.length) return;
+    event.preventDefault();
+    image.files = event.dataTransfer.files;
+    add();
   });
   // What is being saved carries the number that the form needs next.
   draft.addEventListener('submit', (event) => {
@@ -68,24 +113,28 @@ if (draft) {
     event.preventDefault();
     // A form cannot be submitted before this event has ended.
     saving.then(() => setTimeout(() => {
+      since = 0;
       draft.dataset.waited = 'yes';
       draft.requestSubmit(event.submitter);
       delete draft.dataset.waited;
     }));
+  });
+  addEventListener('beforeunload', (event) => {
+    if (since && (isSaving || !refused.hidden)) event.preventDefault();
+  });
+  addEventListener('pagehide', () => {
+    if (since) navigator.sendBeacon(draft.action, fields(false));
   });
 }
 
 // The progress of a letter, every two seconds.
 const live = () => document.querySelector('#progress[data-live]');
 const refresh = async () => {
-  const answer = await fetch(location.href).catch(() => null);
-  const page = answer?.ok && new DOMParser().parseFromString(await answer.text(), 'text/html');
-  const now = page && page.querySelector('#progress');
+  const now = (await read(location.href))?.querySelector('#progress');
   if (now) {
     const focused = live().contains(document.activeElement);
     live().replaceWith(now);
     if (focused) now.querySelector('button')?.focus();
-    document.querySelector('#who + dl')?.replaceWith(page.querySelector('#who + dl') ?? '');
   }
   if (live()) setTimeout(refresh, 2000);
 };

@@ -108,7 +108,7 @@ async fn every_page_is_private_to_the_browser_and_to_its_frame() {
 }
 
 /// Every change that a page of the desk offers.
-const CHANGES: [&str; 28] = [
+const CHANGES: [&str; 29] = [
     "sign-out",
     "inbox",
     "inbox/retry",
@@ -128,6 +128,7 @@ const CHANGES: [&str; 28] = [
     "letters/drafts/ID/images/remove",
     "letters/ID/stop",
     "letters/ID/go-on",
+    "letters/ID/copy",
     "letters/ID/recipients",
     "releases",
     "release/1.4.0",

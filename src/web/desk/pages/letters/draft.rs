@@ -1,18 +1,21 @@
 //! A draft: written, saved, looked at as it will arrive, tested, deleted.
 
+use std::fmt::Display;
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
-use http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName};
+use http::header::CONTENT_TYPE;
 use http::request::Parts;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::draft_form::DraftForm;
-use crate::actions::{LetterSender, TestCopyFailure, create_draft, letter_settings, placeholder, send_test_copy};
-use crate::config::InvalidSettings;
+use super::shown;
+use crate::actions::{LetterSender, create_draft, letter_settings, placeholder, send_test_copy};
 use crate::domain::desk::Change;
-use crate::domain::letters::{Draft, Letter};
+use crate::domain::letters::{Draft, DraftFields, Letter};
 use crate::domain::limits::{MAX_LETTER_BYTES, MAX_LETTER_WITH_IMAGES_BYTES};
 use crate::domain::text::sanitize_line;
 use crate::domain::time::Timestamp;
@@ -21,17 +24,9 @@ use crate::web::desk::pages::confirm::Confirmation;
 use crate::web::desk::pages::failure::DeskFailure;
 use crate::web::desk::pages::form::Form;
 use crate::web::desk::pages::visit::{DRAFTS, LETTERS, Visit, see_other};
-use crate::web::representation::HTML;
 
 /// A new draft has something to write over.
 const NEW: &str = "# What is new\n\nHello,\n\n";
-
-/// Nothing but the letter: no script, and no request to anywhere else.
-const PREVIEW_POLICY: [(HeaderName, &str); 1] = [(
-    CONTENT_SECURITY_POLICY,
-    "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; frame-ancestors 'self'; base-uri 'none'; \
-     form-action 'none'",
-)];
 
 pub(in crate::web::desk::pages) async fn create(visit: &Visit<'_>) -> Result<Response, DeskFailure> {
     let id = create_draft(visit.database(), NEW, visit.now).await?;
@@ -51,34 +46,45 @@ pub(super) fn not_ready(visit: &Visit<'_>) -> Option<String> {
 
 /// The page with the text on one side, and the letter on the other.
 pub(in crate::web::desk::pages) async fn editor(visit: &Visit<'_>, id: &str) -> Result<Response, DeskFailure> {
+    show(visit, id, None).await
+}
+
+/// With `refused`, the page has what the form has, and why that was not saved, tested or sent.
+async fn show(visit: &Visit<'_>, id: &str, refused: Option<(&DraftFields, &str)>) -> Result<Response, DeskFailure> {
     let draft = find(visit, id).await?;
-    let (fields, letter) = (draft.fields(), draft.letter());
+    let (saved, letter) = (draft.fields(), draft.letter());
+    let (status, fields, refused) = match refused {
+        Some((fields, why)) => (StatusCode::UNPROCESSABLE_ENTITY, fields, Some(why)),
+        None => (StatusCode::OK, &saved, None),
+    };
     let images = draft.images.iter().map(|image| {
         let used = draft.markdown.contains(&format!("({})", image.name.as_str()));
-        json!({ "name": image.name.as_str(), "used": used })
+        json!({ "name": image.name.as_str(), "id": image.content_id(), "used": used })
     });
     let test_to = visit.app.settings.mail.as_ref().map(|mail| mail.contact_to.email().as_typed());
     let page = json!({
-        "title": sanitize_line(fields.title()),
+        "title": sanitize_line(saved.title()),
         "path": format!("{DRAFTS}/{id}"),
         "subject": fields.subject,
         "preview": fields.preview,
         "body": fields.body,
         "saved": draft.saved.unix_millis(),
         "saved_at": time_of_day(draft.saved),
+        "refused": refused,
         "images": images.collect::<Vec<_>>(),
+        "shown_subject": letter.as_ref().ok().map(|letter| sanitize_line(&letter.subject)),
         "problem": letter.err().map(|why| format!("It cannot be sent yet: {why}.")),
         "not_ready": not_ready(visit),
         "test_to": test_to,
     });
-    Ok(visit.page_with_frame(StatusCode::OK, "draft.html", LETTERS, page))
+    Ok(visit.page_with_frame(status, "draft.html", LETTERS, page))
 }
 
 fn time_of_day(at: Timestamp) -> String {
     at.rfc3339().get(11..16).unwrap_or_default().to_owned()
 }
 
-/// Saves what the form has, and goes on with what the maker pressed.
+/// Saves what the form has, and goes on with what the maker pressed. The script of the page gets JSON.
 pub(in crate::web::desk::pages) async fn save(
     visit: &Visit<'_>,
     id: &str,
@@ -86,52 +92,78 @@ pub(in crate::web::desk::pages) async fn save(
     body: Body,
 ) -> Result<Response, DeskFailure> {
     let (draft, form) = (find(visit, id).await?, DraftForm::read(&head.headers, body).await?);
-    let markdown = form.fields.join();
+    let Written { saved, refused } = write(visit, &draft, &form).await?;
+    if form.then == "json" {
+        let images = form.images.iter().map(|image| image.name.as_str()).filter(|_| refused.is_none());
+        let written = json!({
+            "saved": saved.map(Timestamp::unix_millis),
+            "at": saved.map(time_of_day),
+            "images": images.collect::<Vec<_>>(),
+            "refused": refused,
+        });
+        return Ok(([(CONTENT_TYPE, "application/json")], written.to_string()).into_response());
+    }
+    let path = format!("{DRAFTS}/{id}");
+    let refused = match (refused, form.then.as_str()) {
+        (Some(why), _) => why,
+        (None, "send") => return Ok(see_other(&format!("{path}/send"))),
+        (None, "test") => match test(visit, &find(visit, id).await?).await {
+            Ok(()) => return Ok(see_other(&format!("{path}?done=tested"))),
+            Err(why) => why,
+        },
+        _ => return Ok(see_other(&format!("{path}?done=saved"))),
+    };
+    show(visit, id, Some((&form.fields, &refused))).await
+}
+
+/// When the text was saved, if it was, and why something was not.
+struct Written {
+    saved: Option<Timestamp>,
+    refused: Option<String>,
+}
+
+/// Saves the text, then the images.
+async fn write(visit: &Visit<'_>, draft: &Draft, form: &DraftForm) -> Result<Written, DeskFailure> {
+    let (database, markdown) = (visit.database(), form.fields.join());
+    let refuse = |saved, why| Ok(Written { saved, refused: Some(why) });
     if markdown.len() > MAX_LETTER_BYTES {
-        return Err(DeskFailure::Invalid(format!("The text is longer than {} KiB.", MAX_LETTER_BYTES / 1024)));
+        let most = MAX_LETTER_BYTES / 1024;
+        return refuse(None, format!("Nothing was saved: the text is longer than {most} KiB."));
+    }
+    let before = form.saved.unwrap_or(draft.saved);
+    let saved = visit.now.max(draft.saved.after(Duration::from_millis(1)));
+    if !database.save_draft(draft.id, &markdown, before, saved).await? {
+        return refuse(None, ELSEWHERE.to_owned());
+    }
+    if let Some(why) = &form.refused_image {
+        return refuse(Some(saved), format!("The text is saved, and no image was added: {why}"));
     }
     let kept = draft.images.iter().filter(|image| form.images.iter().all(|new| new.name != image.name));
     let bytes: usize =
         kept.map(|image| image.bytes.len()).chain(form.images.iter().map(|image| image.bytes.len())).sum();
-    if bytes + markdown.len() > MAX_LETTER_WITH_IMAGES_BYTES {
-        return Err(DeskFailure::Invalid("A letter and its images have at most 1 MiB together.".to_owned()));
-    }
-    let (before, saved) =
-        (form.saved.unwrap_or(draft.saved), visit.now.max(draft.saved.after(std::time::Duration::from_millis(1))));
-    let database = visit.database();
-    if !database.save_draft(draft.id, &markdown, before, saved).await? {
-        let text = "This draft was saved in another window since you opened it, so nothing was changed. Go back, copy what you \
-                    wrote, and open the draft again.";
-        return Err(DeskFailure::Invalid(text.to_owned()));
+    if !form.images.is_empty() && bytes + markdown.len() > MAX_LETTER_WITH_IMAGES_BYTES {
+        let why = "a letter and its images have at most 1 MiB together. Make them smaller, or remove one.";
+        return refuse(Some(saved), format!("The text is saved, and no image was added: {why}"));
     }
     for image in &form.images {
         database.set_draft_image(draft.id, image).await?;
     }
-    let path = format!("{DRAFTS}/{id}");
-    match form.then.as_str() {
-        "json" => {
-            let saved = json!({ "saved": saved.unix_millis(), "at": time_of_day(saved) });
-            Ok(([(CONTENT_TYPE, "application/json")], saved.to_string()).into_response())
-        }
-        "test" => {
-            test(visit, &find(visit, id).await?).await?;
-            Ok(see_other(&format!("{path}?done=tested")))
-        }
-        "send" => Ok(see_other(&format!("{path}/send"))),
-        _ => Ok(see_other(&format!("{path}?done=saved"))),
-    }
+    Ok(Written { saved: Some(saved), refused: None })
 }
 
-/// Sends a test copy to the makers.
-async fn test(visit: &Visit<'_>, draft: &Draft) -> Result<(), DeskFailure> {
-    let (app, letter) = (visit.app, letter_of(draft)?);
-    let invalid = |why: InvalidSettings| DeskFailure::Invalid(format!("The test copy was not sent: {why}"));
-    let (mail, _) = letter_settings(&app.settings).map_err(invalid)?;
-    let mailer = Mailer::from_settings(mail).map_err(invalid)?;
+const ELSEWHERE: &str = "This draft was saved in another window since you opened it. To keep what stands here, press Save once more. \
+                         To keep the other one, open the draft again.";
+
+/// Sends a test copy to the makers. Returns why it was not sent.
+async fn test(visit: &Visit<'_>, draft: &Draft) -> Result<(), String> {
+    let not_sent = |why: &dyn Display| format!("The test copy was not sent: {}", sanitize_line(&why.to_string()));
+    let (app, letter) = (visit.app, draft.letter().map_err(|why| not_sent(&format!("{why}.")))?);
+    let (mail, _) = letter_settings(&app.settings).map_err(|why| not_sent(&why))?;
+    let mailer = Mailer::from_settings(mail).map_err(|why| not_sent(&why))?;
     let (templates, recipient) = (app.mail_templates.get(), placeholder(&app.base_url, visit.now));
     let to = (mail.contact_to.email(), app.settings.letters_archive);
     let sent = send_test_copy(&mailer, &templates, &letter, &recipient, to, visit.now).await;
-    sent.map_err(|failure: TestCopyFailure| DeskFailure::Invalid(sanitize_line(&failure.to_string())))
+    sent.map_err(|why| not_sent(&why))
 }
 
 /// Returns the letter of a draft, or why it cannot be sent.
@@ -139,35 +171,18 @@ pub(super) fn letter_of(draft: &Draft) -> Result<Letter, DeskFailure> {
     draft.letter().map_err(|why| DeskFailure::Invalid(format!("The letter cannot be sent yet: {why}.")))
 }
 
-/// The letter as it will arrive, for a frame of the page.
+/// The letter as it will arrive.
 pub(in crate::web::desk::pages) async fn preview(visit: &Visit<'_>, id: &str) -> Result<Response, DeskFailure> {
-    let draft = find(visit, id).await?;
-    let html = match draft.letter() {
-        Ok(letter) => {
-            let (app, recipient) = (visit.app, placeholder(&visit.app.base_url, visit.now));
-            let rendered = app.mail_templates.get().letter(&letter, &recipient, app.settings.letters_archive);
-            let rendered = rendered.and_then(|rendered| rendered.check_size().map(|()| rendered));
-            let url =
-                |image: &crate::domain::letters::LetterImage| format!("{DRAFTS}/{id}/images/{}", image.name.as_str());
-            rendered.map(|rendered| rendered.html_with_images(url)).map_err(|failure| failure.to_string())
-        }
-        Err(why) => Err(format!("It cannot be sent yet: {why}.")),
-    };
-    let response = match html {
-        Ok(html) => (StatusCode::OK, [(CONTENT_TYPE, HTML)], html).into_response(),
-        Err(why) => visit.bare_page("draft_problem.html", json!({ "text": why })),
-    };
-    Ok((PREVIEW_POLICY, response).into_response())
+    let letter = find(visit, id).await?.letter().map_err(|why| format!("It cannot be sent yet: {why}."));
+    Ok(shown::frame(visit, letter, &format!("{DRAFTS}/{id}")))
 }
 
 pub(in crate::web::desk::pages) async fn image(
     visit: &Visit<'_>,
     id: &str,
-    name: &str,
+    content_id: &str,
 ) -> Result<Response, DeskFailure> {
-    let draft = find(visit, id).await?;
-    let image = draft.images.iter().find(|image| image.name.as_str() == name).ok_or(DeskFailure::NotFound)?;
-    Ok(([(CONTENT_TYPE, image.format.as_str())], image.bytes.clone()).into_response())
+    shown::image(&find(visit, id).await?.images, content_id)
 }
 
 pub(in crate::web::desk::pages) async fn remove_image(

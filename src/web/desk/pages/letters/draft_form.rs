@@ -12,6 +12,7 @@ use tokio::time::timeout;
 
 use crate::domain::letters::{DraftFields, ImageName, LetterImage};
 use crate::domain::limits::{MAX_FORM_BYTES, MAX_LETTER_WITH_IMAGES_BYTES};
+use crate::domain::text::sanitize_line;
 use crate::domain::time::Timestamp;
 use crate::web::desk::pages::failure::DeskFailure;
 use crate::web::desk::pages::form::{incomplete, parts};
@@ -27,6 +28,8 @@ pub(super) struct DraftForm {
     /// What the maker wants to do after saving.
     pub then: String,
     pub images: Vec<LetterImage>,
+    /// Why one of them cannot be used.
+    pub refused_image: Option<String>,
 }
 
 impl DraftForm {
@@ -45,11 +48,10 @@ impl DraftForm {
             match file {
                 // A browser sends a file without a name if none was chosen.
                 Some(file) if file.is_empty() => {}
-                Some(file) => {
-                    let image = LetterImage::parse(ImageName::of_upload(&file), content.to_vec());
-                    let invalid = |why| DeskFailure::Invalid(format!("The image {file} {why}."));
-                    form.images.push(image.map_err(invalid)?);
-                }
+                Some(file) => match LetterImage::parse(ImageName::of_upload(&file), content.to_vec()) {
+                    Ok(image) => form.images.push(image),
+                    Err(why) => form.refused_image = Some(format!("{} {why}.", sanitize_line(&file))),
+                },
                 // Browsers submit line breaks as CRLF.
                 None => form.set(&name, String::from_utf8_lossy(&content).replace("\r\n", "\n")),
             }

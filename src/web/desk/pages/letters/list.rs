@@ -3,10 +3,11 @@
 use axum::response::Response;
 use serde_json::{Value, json};
 
+use super::draft::not_ready;
 use crate::domain::letters::{Draft, LetterRun};
 use crate::domain::text::sanitize_line;
 use crate::store::StartedLetter;
-use crate::web::dashboard::format::{grouped, grouped_quantity};
+use crate::web::dashboard::format::grouped_quantity;
 use crate::web::desk::pages::failure::DeskFailure;
 use crate::web::desk::pages::visit::{DRAFTS, LETTERS, Visit};
 
@@ -14,6 +15,7 @@ pub(in crate::web::desk::pages) async fn page(visit: &Visit<'_>) -> Result<Respo
     let (drafts, letters) = (visit.database().drafts().await?, visit.database().letters().await?);
     let shown = json!({
         "title": "Letters",
+        "not_ready": not_ready(visit),
         "drafts": drafts.iter().map(draft).collect::<Vec<_>>(),
         "letters": letters.iter().map(letter).collect::<Vec<_>>(),
     });
@@ -30,13 +32,11 @@ fn draft(draft: &Draft) -> Value {
 }
 
 fn letter(letter: &StartedLetter) -> Value {
-    let counts = &letter.counts;
-    let people = grouped_quantity(counts.recipients, "person", "people");
     json!({
         "path": format!("{LETTERS}/{}", letter.id),
         "subject": sanitize_line(&letter.subject),
         "state": state(letter),
-        "counts": format!("{} of {people}", grouped(counts.sent)),
+        "counts": grouped_quantity(letter.counts.sent, "person", "people"),
         "at": letter.started_at.rfc3339(),
         "when": letter.started_at.minute(),
     })

@@ -4,7 +4,8 @@ mod draft;
 mod draft_form;
 mod list;
 mod sending;
+mod shown;
 
 pub(super) use draft::{ask_to_delete, create, delete, editor, image, preview, remove_image, save};
 pub(super) use list::page;
-pub(super) use sending::{ask, begin, go_on, progress, recipients, stop};
+pub(super) use sending::{ask, begin, copy, go_on, progress, recipients, sent_image, sent_letter, stop};

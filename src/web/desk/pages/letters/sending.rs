@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 
 use super::draft::{find, heading, letter_of, not_ready};
 use super::list::state;
-use crate::actions::{opt_in_sentences, send_by_service, stop_letter};
+use super::shown;
+use crate::actions::{create_draft, opt_in_sentences, send_by_service, stop_letter};
 use crate::domain::desk::Change;
-use crate::domain::letters::{LetterRun, RecipientFilter, letter_path};
+use crate::domain::letters::{Letter, LetterRun, RecipientFilter, RecipientState, letter_path};
 use crate::domain::limits::DESK_PAGE_ROWS;
 use crate::domain::sha256::Sha256;
 use crate::domain::text::{quantity, sanitize_line};
@@ -17,7 +18,7 @@ use crate::web::dashboard::format::{grouped, grouped_quantity};
 use crate::web::desk::pages::failure::DeskFailure;
 use crate::web::desk::pages::form::Form;
 use crate::web::desk::pages::pager::link;
-use crate::web::desk::pages::visit::{LETTERS, Visit, see_other};
+use crate::web::desk::pages::visit::{DRAFTS, LETTERS, Visit, see_other};
 
 /// The page that says who gets the letter, and who does not and why, and asks.
 pub(in crate::web::desk::pages) async fn ask(visit: &Visit<'_>, id: &str) -> Result<Response, DeskFailure> {
@@ -67,15 +68,14 @@ fn parse(id: &str) -> Result<Sha256, DeskFailure> {
 pub(in crate::web::desk::pages) async fn progress(visit: &Visit<'_>, id: &str) -> Result<Response, DeskFailure> {
     let (id, database) = (parse(id)?, visit.database());
     let Some((run, reason)) = database.letter_run(&id).await? else { return Err(DeskFailure::NotFound) };
-    let (started, stored) = (database.letter(&id).await?, database.stored_letter(&id).await?);
-    let subject = stored.map(|letter| sanitize_line(&letter.subject)).unwrap_or_default();
+    let (started, letter) = (database.letter(&id).await?, stored(visit, &id).await?);
     let skipped = match &started {
         Some(letter) if letter.counts.skipped > 0 => database.skip_reasons(&letter.id).await?,
         _ => Vec::new(),
     };
     let is_complete = run != LetterRun::Service && started.as_ref().is_some_and(|letter| letter.counts.waiting == 0);
     let page = json!({
-        "title": subject,
+        "title": sanitize_line(&letter.subject),
         "path": format!("{LETTERS}/{}", id.hex()),
         "run": run.as_str(),
         "is_complete": is_complete,
@@ -86,17 +86,44 @@ pub(in crate::web::desk::pages) async fn progress(visit: &Visit<'_>, id: &str) -
         "skipped": skipped.iter().map(|(reason, people)| format!("{reason} ({})", grouped(*people))).collect::<Vec<_>>().join(", "),
         "states": RecipientFilter::ALL.map(RecipientFilter::as_str),
     });
-    Ok(visit.page("letter.html", LETTERS, page))
+    Ok(visit.page_with_frame(StatusCode::OK, "letter.html", LETTERS, page))
+}
+
+async fn stored(visit: &Visit<'_>, id: &Sha256) -> Result<Letter, DeskFailure> {
+    visit.database().stored_letter(id).await?.ok_or(DeskFailure::NotFound)
+}
+
+/// The letter as it arrives.
+pub(in crate::web::desk::pages) async fn sent_letter(visit: &Visit<'_>, id: &str) -> Result<Response, DeskFailure> {
+    let letter = stored(visit, &parse(id)?).await?;
+    Ok(shown::frame(visit, Ok(letter), &format!("{LETTERS}/{id}")))
+}
+
+pub(in crate::web::desk::pages) async fn sent_image(
+    visit: &Visit<'_>,
+    id: &str,
+    content_id: &str,
+) -> Result<Response, DeskFailure> {
+    shown::image(&stored(visit, &parse(id)?).await?.images, content_id)
+}
+
+/// Begins a draft with the text and the images of a letter.
+pub(in crate::web::desk::pages) async fn copy(visit: &Visit<'_>, id: &str) -> Result<Response, DeskFailure> {
+    let (letter, database) = (stored(visit, &parse(id)?).await?, visit.database());
+    let draft = create_draft(database, &letter.markdown, visit.now).await?;
+    for image in &letter.images {
+        database.set_draft_image(draft, image).await?;
+    }
+    Ok(see_other(&format!("{DRAFTS}/{draft}")))
 }
 
 fn view(visit: &Visit<'_>, letter: &StartedLetter) -> Value {
     let counts = &letter.counts;
     let done = counts.recipients - counts.waiting;
     let left = duration(counts.waiting / u64::from(visit.app.settings.letter_rate));
-    let people = grouped_quantity(counts.recipients, "person", "people");
     let sentence = match state(letter) {
         "sending" => format!("{} of {} done, {left} left.", grouped(done), grouped(counts.recipients)),
-        "sent" => format!("Sent to {} of {people}.", grouped(counts.sent)),
+        "sent" => format!("Sent to {}.", grouped_quantity(counts.sent, "person", "people")),
         _ => format!("{} of {} done, and {} wait.", grouped(done), grouped(counts.recipients), grouped(counts.waiting)),
     };
     let archive = letter.archived.then(|| Sha256::from_hex(&letter.id)).flatten();
@@ -106,6 +133,7 @@ fn view(visit: &Visit<'_>, letter: &StartedLetter) -> Value {
         "done": done,
         "recipients": counts.recipients,
         "numbers": counts.named().map(|(name, number)| json!({ "name": name, "number": grouped(number) })),
+        "has_uncertain": counts.uncertain > 0,
         "started": letter.started_at.minute(),
         "archive": archive.map(|id| visit.app.base_url.to(&letter_path(&id, &letter.subject))),
     })
@@ -123,7 +151,7 @@ fn duration(seconds: u64) -> String {
 
 pub(in crate::web::desk::pages) async fn stop(visit: &Visit<'_>, id: &str) -> Result<Response, DeskFailure> {
     let (id, database) = (parse(id)?, visit.database());
-    let letter = database.stored_letter(&id).await?.ok_or(DeskFailure::NotFound)?;
+    let letter = stored(visit, &id).await?;
     if stop_letter(database, &id).await? {
         visit.record(Change::StoppedLetter(letter.subject)).await;
     }
@@ -135,7 +163,7 @@ pub(in crate::web::desk::pages) async fn go_on(visit: &Visit<'_>, id: &str) -> R
     if let Some(why) = not_ready(visit) {
         return Err(DeskFailure::Invalid(why));
     }
-    let letter = database.stored_letter(&id).await?.ok_or(DeskFailure::NotFound)?;
+    let letter = stored(visit, &id).await?;
     let (run, _) = database.letter_run(&id).await?.ok_or(DeskFailure::NotFound)?;
     if run != LetterRun::Service && send_by_service(database, &letter, run, visit.now).await? {
         visit.record(Change::ContinuedLetter(letter.subject)).await;
@@ -176,7 +204,8 @@ fn recipient(ListedRecipient { email, state, at, trouble, bounce, .. }: &ListedR
     json!({
         "email": sanitize_line(email),
         "state": state,
-        "at": at.rfc3339(),
+        // Of somebody who waits it is the place in the order.
+        "at": (*state != RecipientState::Waiting.as_str()).then(|| at.rfc3339()),
         "when": at.minute(),
         "trouble": trouble.as_deref().map(sanitize_line),
         "bounce": bounce,
