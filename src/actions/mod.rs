@@ -43,9 +43,9 @@ pub use health::{
 };
 pub use letter_archive::LetterArchive;
 pub use letters::{
-    BounceOutcome, LetterEnd, LetterEvent, LetterFailure, LetterSender, LetterStep, LettersOfService, LettersStep,
-    TestCopyFailure, UnchangedReason, can_unsubscribe, compose_copy, confirm_opt_in, confirmation_link, create_draft,
-    decline_opt_in, letter_settings, new_bounce_tag, opt_in_sentences, placeholder, record_bounce, run_letter,
+    BounceOutcome, LetterEnd, LetterEvent, LetterFailure, LetterSender, LetterStep, LettersOfService, TestCopyFailure,
+    UnchangedReason, can_unsubscribe, compose_copy, confirm_opt_in, confirmation_link, create_draft, decline_opt_in,
+    letter_settings, new_bounce_tag, opt_in_sentences, placeholder, record_bounce, render_sample, run_letter,
     send_by_service, send_test_copy, stop_letter, unsubscribe,
 };
 pub use outbox::{ConfirmationTexts, OutboxSender, SendStep};

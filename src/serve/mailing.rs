@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::background;
 use super::failure::ServeFailure;
 use super::task_supervisor::Supervisor;
-use crate::actions::{Alerts, ConfirmationTexts, LetterSender, LettersOfService, LettersStep, OutboxSender, SendStep};
+use crate::actions::{Alerts, ConfirmationTexts, LetterSender, LettersOfService, OutboxSender, SendStep};
 use crate::config::{InvalidSettings, Settings};
 use crate::domain::time::Timestamp;
 use crate::mail::{MailAddress, Mailer};
@@ -64,17 +64,14 @@ pub(super) fn letters(settings: &Settings, app: &App) -> Result<Option<LettersOf
 
 /// How often the database is asked for a letter to send.
 const LETTERS_INTERVAL: Duration = Duration::from_secs(1);
-/// Longest wait for recipients whom the mail server deferred. Somebody may stop the letter meanwhile, or begin another one.
-const MAX_LETTERS_WAIT: Duration = Duration::from_mins(1);
 
 /// Sends letters until shutdown starts, and finishes the current copy unless `abort` is cancelled.
 async fn send_letters(letters: LettersOfService, stop: CancellationToken, abort: CancellationToken) {
     while !stop.is_cancelled() {
         let Some(outcome) = abort.run_until_cancelled(Box::pin(letters.step(&stop))).await else { return };
         let pause = match outcome {
-            Ok(LettersStep::Done) => continue,
-            Ok(LettersStep::Idle) => LETTERS_INTERVAL,
-            Ok(LettersStep::WaitUntil(time)) => letters.clock.now().until(time).clamp(MIN_IDLE, MAX_LETTERS_WAIT),
+            Ok(true) => continue,
+            Ok(false) => LETTERS_INTERVAL,
             Err(failure) => {
                 tracing::warn!(%failure, "letters wait until the database is available");
                 FAILURE_DELAY

@@ -7,7 +7,7 @@ use crate::domain::mail::EmailAddress;
 use crate::domain::network::BaseUrl;
 use crate::domain::time::Timestamp;
 use crate::mail::{Mailer, UnsupportedAddress};
-use crate::site::{MailRecipient, MailTemplates, SiteFailure};
+use crate::site::{MailRecipient, MailTemplates, RenderedMail, SiteFailure};
 
 /// Returns what every letter is sent with, or which setting is missing.
 pub fn letter_settings(settings: &Settings) -> Result<(&MailSettings, &str), InvalidSettings> {
@@ -28,6 +28,18 @@ pub fn placeholder(base_url: &BaseUrl, now: Timestamp) -> MailRecipient {
     }
 }
 
+/// Renders a copy that no recipient gets, unless the letter is too long.
+pub fn render_sample(
+    templates: &MailTemplates,
+    letter: &Letter,
+    base_url: &BaseUrl,
+    is_archived: bool,
+    now: Timestamp,
+) -> Result<RenderedMail, SiteFailure> {
+    let rendered = templates.letter(letter, &placeholder(base_url, now), is_archived)?;
+    rendered.check_size().map(|()| rendered)
+}
+
 /// Why a test copy was not sent.
 #[derive(Debug, thiserror::Error)]
 pub enum TestCopyFailure {
@@ -42,17 +54,16 @@ pub async fn send_test_copy(
     mailer: &Mailer,
     templates: &MailTemplates,
     letter: &Letter,
-    recipient: &MailRecipient,
+    base_url: &BaseUrl,
     (to, is_archived): (&EmailAddress, bool),
     now: Timestamp,
 ) -> Result<(), TestCopyFailure> {
-    let mut rendered = templates.letter(letter, recipient, is_archived)?;
-    rendered.check_size()?;
+    let mut rendered = render_sample(templates, letter, base_url, is_archived, now)?;
     rendered.subject = format!("[Test] {}", letter.subject);
     let not_sent = |why: &dyn std::fmt::Display| TestCopyFailure::NotSent(why.to_string());
     // As a real copy has, but this one belongs to nobody.
     let tag = new_bounce_tag(mailer).map_err(|failure| not_sent(&failure))?;
-    let mail = compose_copy(mailer, &rendered, to, recipient, tag.as_ref(), now);
+    let mail = compose_copy(mailer, &rendered, to, &placeholder(base_url, now), tag.as_ref(), now);
     let mail = mail.ok_or_else(|| not_sent(&UnsupportedAddress))?;
     let mut connection = mailer.connect().await.map_err(|failure| not_sent(&failure.detail()))?;
     connection.send(&mail).await.map_err(|failure| not_sent(&failure.detail()))?;

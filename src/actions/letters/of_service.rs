@@ -31,26 +31,14 @@ pub struct LettersOfService {
     pub clock: Clock,
 }
 
-/// What is left to do after a step.
-#[derive(Debug, PartialEq, Eq)]
-pub enum LettersStep {
-    /// A letter is finished, or somebody else sends it now, or nobody.
-    Done,
-    /// The mail server deferred what is left of a letter until this time.
-    WaitUntil(Timestamp),
-    /// There is no letter to send.
-    Idle,
-}
-
 impl LettersOfService {
-    /// Sends one letter, as far as it can be sent now. A failure of the database is returned, and the letter is sent later; whatever
-    /// else fails stops it.
-    pub async fn step(&self, stop: &CancellationToken) -> Result<LettersStep, Failure> {
-        let Some(id) = self.store.letter_of_service().await? else { return Ok(LettersStep::Idle) };
+    /// Sends one letter, as far as it can be sent now. Returns whether there was one. A failure of the database is returned, and the
+    /// letter is sent later; whatever else fails stops it.
+    pub async fn step(&self, stop: &CancellationToken) -> Result<bool, Failure> {
+        let Some(id) = self.store.letter_of_service(self.clock.now()).await? else { return Ok(false) };
         let (to, reason) = match self.send(&id, stop).await {
             Ok(()) => (LetterRun::Command, None),
-            Err(LetterEnd::Interrupted | LetterEnd::NotOurs(_)) => return Ok(LettersStep::Done),
-            Err(LetterEnd::Deferred(until)) => return Ok(LettersStep::WaitUntil(until)),
+            Err(LetterEnd::Interrupted | LetterEnd::NotOurs(_) | LetterEnd::Deferred(_)) => return Ok(true),
             Err(LetterEnd::Failed(LetterFailure::Store(failure))) => return Err(failure),
             Err(end) => (LetterRun::Stopped, Some(end.to_string())),
         };
@@ -60,7 +48,7 @@ impl LettersOfService {
             Some(reason) => tracing::warn!(letter, reason, "a letter is stopped"),
         }
         self.store.change_letter_run(&id, LetterRun::Service, to, reason.as_deref()).await?;
-        Ok(LettersStep::Done)
+        Ok(true)
     }
 
     async fn send(&self, id: &Sha256, stop: &CancellationToken) -> Result<(), LetterEnd> {

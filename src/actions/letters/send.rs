@@ -31,8 +31,10 @@ use crate::store::{ClaimTerms, ClaimedRecipient, LetterClaim, LetterOutcome, Rec
 
 /// Delays after the first, second and third temporary rejection of a recipient.
 const DEFERRAL_DELAYS: [Duration; 3] = [Duration::from_secs(5), Duration::from_secs(30), Duration::from_mins(2)];
-/// Delay after any further one: no run waits that long, so the recipient is left for the next run.
+/// Delay after any further one. A run of the command does not wait that long, so the recipient is left for the next run.
 const LONG_DEFERRAL_DELAY: Duration = Duration::from_hours(24);
+/// After so many deferrals, the last of them a day apart, the recipient is given up.
+const MAX_DEFERRALS: u32 = 8;
 
 /// Sends one letter, one recipient per [`step`](Self::step).
 #[derive(Debug)]
@@ -213,8 +215,12 @@ impl LetterSender {
             }
             Err(failure) if failure.permanent_rejection().is_some() => self.refused(email, claimed_at, &failure).await,
             Err(failure) => {
-                let delay = DEFERRAL_DELAYS.get(claimed.tries as usize).copied().unwrap_or(LONG_DEFERRAL_DELAY);
                 let reason = failure.detail().to_owned();
+                if claimed.tries >= MAX_DEFERRALS {
+                    let outcome = LetterOutcome::Rejected { reason, suppress: false };
+                    return self.record(email, claimed_at, &outcome, LetterStep::Finished).await;
+                }
+                let delay = DEFERRAL_DELAYS.get(claimed.tries as usize).copied().unwrap_or(LONG_DEFERRAL_DELAY);
                 let outcome = LetterOutcome::Deferred { until: now.after(delay), reason };
                 self.record(email, claimed_at, &outcome, LetterStep::Deferred).await
             }

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::letter_file::read;
-use crate::actions::{TestCopyFailure, compose_copy, letter_settings, placeholder, send_test_copy};
+use crate::actions::{TestCopyFailure, compose_copy, letter_settings, placeholder, render_sample, send_test_copy};
 use crate::cli::failure::{Failure, OrFail};
 use crate::cli::terminal::{eprint_line, print_line, sanitize_line};
 use crate::clock::Clock;
@@ -76,23 +76,21 @@ fn with_images(rendered: &RenderedMail) -> String {
 
 /// Fails as `preview` does if the letter is too long, before anybody is asked.
 pub(super) fn check_size(settings: &Settings, templates: &MailTemplates, letter: &Letter) -> Result<(), Failure> {
-    Ok(templates
-        .letter(letter, &placeholder(&settings.public_url(), Clock::System.now()), settings.letters_archive)?
-        .check_size()?)
+    let (base_url, now) = (settings.public_url(), Clock::System.now());
+    Ok(render_sample(templates, letter, &base_url, settings.letters_archive, now).map(drop)?)
 }
 
 pub(super) async fn test(settings: &Settings, file: &Path, to: &EmailAddress) -> Result<(), Failure> {
     let letter = read(file)?;
     let (mailer, templates, _) = mailer_and_templates(settings)?;
-    let recipient = placeholder(&settings.public_url(), Clock::System.now());
     let to_archive = (to, settings.letters_archive);
     let now = Clock::System.now();
-    send_test_copy(&mailer, &templates, &letter, &recipient, to_archive, now).await.map_err(
-        |failure| match failure {
+    send_test_copy(&mailer, &templates, &letter, &settings.public_url(), to_archive, now).await.map_err(|failure| {
+        match failure {
             TestCopyFailure::Site(failure) => failure.into(),
             failure @ TestCopyFailure::NotSent(_) => Failure::new(sanitize_line(&failure.to_string())),
-        },
-    )?;
+        }
+    })?;
     eprint_line(&format!("A test copy was sent to {}.", to.as_typed()));
     Ok(())
 }

@@ -202,18 +202,19 @@ impl Store {
         if !matches!(outcome, LetterOutcome::Sent { .. }) {
             tx.release_month(&id, email, claimed_at).await?;
         }
-        for email in suppress {
-            tx.suppress(email, SuppressionReason::NoMailbox, None, at).await?;
-        }
-        let (to, at, reason, tries) = match outcome {
+        let (to, until, reason, tries) = match outcome {
             LetterOutcome::Sent { .. } => (RecipientState::Sent, at, None, 0),
             LetterOutcome::Rejected { reason, .. } => (RecipientState::Refused, at, Some(reason.as_str()), 0),
             LetterOutcome::Deferred { until, reason } => (RecipientState::Waiting, *until, Some(reason.as_str()), 1),
             LetterOutcome::NotTried { reason } => (RecipientState::Waiting, at, Some(reason.as_str()), 0),
         };
-        let change = StateChange { from: RecipientState::Uncertain, to, at, reason, tries };
+        let change = StateChange { from: RecipientState::Uncertain, to, at: until, reason, tries };
         let mut counts = CountChange::default();
         tx.change_state(&id, address, &change, &mut counts).await?;
+        // After the recipient, as for a mail that was returned, so that the two do not wait for each other.
+        for email in suppress {
+            tx.suppress(email, SuppressionReason::NoMailbox, None, at).await?;
+        }
         tx.count_recipients(&id, &counts).await?;
         tx.commit().await
     }

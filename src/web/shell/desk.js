@@ -77,7 +77,7 @@ if (draft) {
       said.textContent = `Saved at ${at} UTC`;
     } else {
       since ||= changed || Date.now();
-      said.textContent = why ? 'Not saved as it stands here' : 'Not saved: the service does not answer. It is tried again.';
+      said.textContent = why ? 'Your last changes are not saved' : 'Not saved: the service does not answer. It is tried again.';
       if (!why) timer = setTimeout(begin, 5000);
     }
     for (const name of names) {

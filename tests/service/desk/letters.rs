@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use porchlight::config::RawSettings;
-use porchlight::domain::letters::LetterRun;
+use porchlight::domain::letters::{Letter, LetterRun};
 use porchlight::domain::sha256::Sha256;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -202,6 +202,28 @@ async fn a_letter_is_stopped_and_gone_on_with() {
 }
 
 #[tokio::test]
+async fn a_letter_that_was_stopped_before_its_recipients_were_known_is_not_lost() {
+    on_each_database(async |service, browser, server| {
+        opt_in(service, "ada@example.com").await;
+        let (store, letter) = (service.database.store(), Letter::parse("# Early\n\nHello").expect("a letter"));
+        store.prepare_letter(&letter).await.expect("an answer");
+        let (from, to) = (LetterRun::Command, LetterRun::Stopped);
+        store.change_letter_run(&letter.id, from, to, Some("The template is broken")).await.expect("an answer");
+        store.close().await;
+        let listed = browser.get("/desk/letters").await.text();
+        assert!(listed.contains("<b>Early</b>") && listed.contains(">stopped</span>"), "{listed}");
+        let page = format!("/desk/letters/{}", letter.id.hex());
+        assert!(browser.get(&page).await.text().contains("It was stopped: The template is broken."));
+        let path = draft(browser).await;
+        save(browser, &path, &[("body", "# Early\n\nHello"), ("then", "save")], None).await;
+        assert_eq!(browser.post(&format!("{path}/send"), &[]).await.location(), page, "the same text begins it again");
+        until(service, browser, &page, "Sent to 1 person.").await;
+        assert_eq!(server.next_mail().await.header("subject"), "Early");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn nothing_is_sent_that_cannot_be_or_was() {
     on_each_database(async |service, browser, server| {
         let path = draft(browser).await;
@@ -240,6 +262,12 @@ async fn nothing_is_sent_that_cannot_be_or_was() {
                 "{said}"
             );
             assert!(!browser.get(&path).await.text().contains(file), "{file}");
+        }
+        // Each line is a heading, and has more HTML than Markdown.
+        let wide = "# A\n".repeat(15_000);
+        save(browser, &path, &[("body", &wide), ("then", "save")], None).await;
+        for refused in [browser.get(&format!("{path}/send")).await, browser.post(&format!("{path}/send"), &[]).await] {
+            assert!(refused.status == 422 && refused.text().contains("102 KB"), "{}", refused.text());
         }
         let long = "x".repeat(65 * 1024);
         let refused = save(browser, &path, &[("body", &long), ("then", "save")], None).await;

@@ -158,6 +158,68 @@ async fn all_senders_together_keep_to_the_rate() {
 }
 
 #[tokio::test]
+async fn a_letter_whose_last_recipients_are_deferred_holds_up_no_other() {
+    for database in each_migrated_database().await {
+        let (mut fixture, store) = open(database, "1000").await;
+        let asked = people(&fixture, 20).await;
+        let mut letters = ["# One\n\nHello", "# Two\n\nHello"].map(|text| Letter::parse(text).expect("a letter"));
+        letters.sort_by_key(|letter| letter.id.hex());
+        let [first, second] = letters;
+        send_by_service(&store, &first, LetterRun::Command, fixture.service.clock.now()).await.expect("an answer");
+        sent(&fixture, &store, &first, 3).await;
+        assert!(stop_letter(&store, &first.id).await.expect("an answer"));
+        // As if the mail server had deferred the others until tomorrow.
+        let defer = "UPDATE letter_recipients SET at = at + 100000000 WHERE state = 'waiting'";
+        fixture.service.database.execute(defer).await;
+        let (from, to) = (LetterRun::Stopped, LetterRun::Service);
+        assert!(store.change_letter_run(&first.id, from, to, None).await.expect("an answer"));
+        send_by_service(&store, &second, LetterRun::Command, fixture.service.clock.now()).await.expect("an answer");
+        wait_until("the second one is sent", async || {
+            fixture.service.clock.advance(Duration::from_millis(20));
+            store.letter_run(&second.id).await.expect("an answer") == Some((LetterRun::Command, None))
+        })
+        .await;
+        assert_eq!(fixture.recipients().await, asked, "each one, once");
+        let waiting = store.letter(&first.id).await.expect("an answer").expect("a letter");
+        assert_eq!(waiting.run, LetterRun::Service, "it goes on tomorrow");
+        store.close().await;
+        fixture.service.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn who_is_skipped_takes_no_turn() {
+    on_each_database(async |fixture| {
+        for number in 0..5 {
+            fixture.download(&format!("p{number}@example.com"), true).await;
+        }
+        fixture.run(&["send", &fixture.file("a.md", "# One\n\nHello"), "--yes"]);
+        assert_eq!(fixture.recipients().await.len(), 5);
+        fixture.download("new@example.com", true).await;
+        fixture.download("newer@example.com", true).await;
+        let mut sender = sender(fixture).await;
+        sender.terms.interval = Some(Duration::from_secs(1));
+        sender.clock.advance(Duration::from_secs(1));
+        let mut skipped = 0;
+        loop {
+            match sender.step().await.expect("a step") {
+                LetterStep::Finished => skipped += 1,
+                LetterStep::NotYet(_) => break,
+                other => panic!("{other:?}"),
+            }
+        }
+        assert!((1..=6).contains(&skipped), "{skipped}");
+        assert_eq!(fixture.recipients().await.len(), 1, "one turn, one mail");
+        sender.clock.advance(Duration::from_secs(1));
+        while !matches!(sender.step().await.expect("a step"), LetterStep::Complete) {}
+        assert_eq!(fixture.recipients().await.len(), 1, "and the other one in the next turn");
+        sender.close().await;
+        sender.store.close().await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_relay_that_refuses_everything_stops_the_letter_with_a_reason() {
     for database in each_migrated_database().await {
         let (mut fixture, store) = open(database, "1000").await;

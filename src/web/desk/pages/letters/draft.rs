@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::draft_form::DraftForm;
 use super::shown;
-use crate::actions::{LetterSender, create_draft, letter_settings, placeholder, send_test_copy};
+use crate::actions::{LetterSender, TestCopyFailure, create_draft, letter_settings, send_test_copy};
 use crate::domain::desk::Change;
 use crate::domain::letters::{Draft, DraftFields, Letter};
 use crate::domain::limits::{MAX_LETTER_BYTES, MAX_LETTER_WITH_IMAGES_BYTES};
@@ -160,15 +160,20 @@ async fn test(visit: &Visit<'_>, draft: &Draft) -> Result<(), String> {
     let (app, letter) = (visit.app, draft.letter().map_err(|why| not_sent(&format!("{why}.")))?);
     let (mail, _) = letter_settings(&app.settings).map_err(|why| not_sent(&why))?;
     let mailer = Mailer::from_settings(mail).map_err(|why| not_sent(&why))?;
-    let (templates, recipient) = (app.mail_templates.get(), placeholder(&app.base_url, visit.now));
-    let to = (mail.contact_to.email(), app.settings.letters_archive);
-    let sent = send_test_copy(&mailer, &templates, &letter, &recipient, to, visit.now).await;
-    sent.map_err(|why| not_sent(&why))
+    let (templates, to) = (app.mail_templates.get(), (mail.contact_to.email(), app.settings.letters_archive));
+    match send_test_copy(&mailer, &templates, &letter, &app.base_url, to, visit.now).await {
+        Ok(()) => Ok(()),
+        Err(TestCopyFailure::Site(failure)) => Err(not_sent(&failure)),
+        Err(failure @ TestCopyFailure::NotSent(_)) => Err(sanitize_line(&failure.to_string())),
+    }
 }
 
 /// Returns the letter of a draft, or why it cannot be sent.
-pub(super) fn letter_of(draft: &Draft) -> Result<Letter, DeskFailure> {
-    draft.letter().map_err(|why| DeskFailure::Invalid(format!("The letter cannot be sent yet: {why}.")))
+pub(super) fn letter_of(visit: &Visit<'_>, draft: &Draft) -> Result<Letter, DeskFailure> {
+    let letter =
+        draft.letter().map_err(|why| DeskFailure::Invalid(format!("The letter cannot be sent yet: {why}.")))?;
+    shown::rendered(visit, &letter).map_err(DeskFailure::Invalid)?;
+    Ok(letter)
 }
 
 /// The letter as it will arrive.

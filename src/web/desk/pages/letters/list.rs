@@ -12,12 +12,18 @@ use crate::web::desk::pages::failure::DeskFailure;
 use crate::web::desk::pages::visit::{DRAFTS, LETTERS, Visit};
 
 pub(in crate::web::desk::pages) async fn page(visit: &Visit<'_>) -> Result<Response, DeskFailure> {
-    let (drafts, letters) = (visit.database().drafts().await?, visit.database().letters().await?);
+    let database = visit.database();
+    let (drafts, unknown) = (database.drafts().await?, database.letters_without_recipients().await?);
+    let unknown = unknown.into_iter().map(|(id, subject, run)| {
+        let state = if run == LetterRun::Service { "sending" } else { "stopped" };
+        json!({ "path": format!("{LETTERS}/{id}"), "subject": sanitize_line(&subject), "state": state, "counts": "nobody yet" })
+    });
+    let letters = database.letters().await?;
     let shown = json!({
         "title": "Letters",
         "not_ready": not_ready(visit),
         "drafts": drafts.iter().map(draft).collect::<Vec<_>>(),
-        "letters": letters.iter().map(letter).collect::<Vec<_>>(),
+        "letters": unknown.chain(letters.iter().map(letter)).collect::<Vec<_>>(),
     });
     Ok(visit.page("letters.html", LETTERS, shown))
 }

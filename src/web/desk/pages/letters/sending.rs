@@ -23,7 +23,7 @@ use crate::web::desk::pages::visit::{DRAFTS, LETTERS, Visit, see_other};
 /// The page that says who gets the letter, and who does not and why, and asks.
 pub(in crate::web::desk::pages) async fn ask(visit: &Visit<'_>, id: &str) -> Result<Response, DeskFailure> {
     let (draft, database, settings) = (find(visit, id).await?, visit.database(), &visit.app.settings);
-    let letter = letter_of(&draft)?;
+    let letter = letter_of(visit, &draft)?;
     let started = database.letter(&letter.id).await?;
     let forecast = database.letter_forecast(started.as_ref().map(|_| &letter.id), visit.now).await?;
     let problem =
@@ -48,12 +48,14 @@ const ALREADY_BEGUN: &str = "This very letter was sent before, or begun to be. C
 /// Has the service send the letter of a draft, which ends being one.
 pub(in crate::web::desk::pages) async fn begin(visit: &Visit<'_>, id: &str) -> Result<Response, DeskFailure> {
     let (draft, database) = (find(visit, id).await?, visit.database());
-    let letter = letter_of(&draft)?;
+    let letter = letter_of(visit, &draft)?;
     if let Some(why) = not_ready(visit) {
         return Err(DeskFailure::Invalid(why));
     }
-    let is_begun = database.letter(&letter.id).await?.is_some();
-    if is_begun || !send_by_service(database, &letter, LetterRun::Command, visit.now).await? {
+    // It may have been stopped before its recipients were known.
+    let run = database.letter_run(&letter.id).await?.map_or(LetterRun::Command, |(run, _)| run);
+    let is_begun = run == LetterRun::Service || database.letter(&letter.id).await?.is_some();
+    if is_begun || !send_by_service(database, &letter, run, visit.now).await? {
         return Err(DeskFailure::Invalid(ALREADY_BEGUN.to_owned()));
     }
     visit.record(Change::StartedLetter(letter.subject.clone())).await;
@@ -68,14 +70,18 @@ fn parse(id: &str) -> Result<Sha256, DeskFailure> {
 pub(in crate::web::desk::pages) async fn progress(visit: &Visit<'_>, id: &str) -> Result<Response, DeskFailure> {
     let (id, database) = (parse(id)?, visit.database());
     let Some((run, reason)) = database.letter_run(&id).await? else { return Err(DeskFailure::NotFound) };
-    let (started, letter) = (database.letter(&id).await?, stored(visit, &id).await?);
+    let started = database.letter(&id).await?;
+    let subject = match &started {
+        Some(letter) => letter.subject.clone(),
+        None => stored(visit, &id).await?.subject,
+    };
     let skipped = match &started {
         Some(letter) if letter.counts.skipped > 0 => database.skip_reasons(&letter.id).await?,
         _ => Vec::new(),
     };
     let is_complete = run != LetterRun::Service && started.as_ref().is_some_and(|letter| letter.counts.waiting == 0);
     let page = json!({
-        "title": sanitize_line(&letter.subject),
+        "title": sanitize_line(&subject),
         "path": format!("{LETTERS}/{}", id.hex()),
         "run": run.as_str(),
         "is_complete": is_complete,
@@ -204,7 +210,7 @@ fn recipient(ListedRecipient { email, state, at, trouble, bounce, .. }: &ListedR
     json!({
         "email": sanitize_line(email),
         "state": state,
-        // Of somebody who waits it is the place in the order.
+        // For somebody who waits, it is the place in the order.
         "at": (*state != RecipientState::Waiting.as_str()).then(|| at.rfc3339()),
         "when": at.minute(),
         "trouble": trouble.as_deref().map(sanitize_line),

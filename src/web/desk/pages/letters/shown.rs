@@ -7,8 +7,10 @@ use http::StatusCode;
 use http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName};
 use serde_json::json;
 
-use crate::actions::placeholder;
+use crate::actions::render_sample;
+use crate::blocking::blocking;
 use crate::domain::letters::{Letter, LetterImage};
+use crate::site::RenderedMail;
 use crate::web::desk::pages::failure::DeskFailure;
 use crate::web::desk::pages::visit::Visit;
 use crate::web::representation::HTML;
@@ -20,15 +22,17 @@ const POLICY: [(HeaderName, &str); 1] = [(
      form-action 'none'",
 )];
 
+/// Renders a letter as it arrives. Fails with a sentence.
+pub(super) fn rendered(visit: &Visit<'_>, letter: &Letter) -> Result<RenderedMail, String> {
+    let (app, templates) = (visit.app, visit.app.mail_templates.get());
+    let render = || render_sample(&templates, letter, &app.base_url, app.settings.letters_archive, visit.now);
+    blocking(render).map_err(|failure| failure.to_string())
+}
+
 /// `path` is that of the letter or the draft. `Err`: why there is no letter.
 pub(super) fn frame(visit: &Visit<'_>, letter: Result<Letter, String>, path: &str) -> Response {
-    let (app, recipient) = (visit.app, placeholder(&visit.app.base_url, visit.now));
-    let html = letter.and_then(|letter| {
-        let rendered = app.mail_templates.get().letter(&letter, &recipient, app.settings.letters_archive);
-        let rendered = rendered.and_then(|rendered| rendered.check_size().map(|()| rendered));
-        let url = |image: &LetterImage| format!("{path}/images/{}", image.content_id());
-        rendered.map(|rendered| rendered.html_with_images(url)).map_err(|failure| failure.to_string())
-    });
+    let url = |image: &LetterImage| format!("{path}/images/{}", image.content_id());
+    let html = letter.and_then(|letter| Ok(rendered(visit, &letter)?.html_with_images(url)));
     let response = match html {
         Ok(html) => (StatusCode::OK, [(CONTENT_TYPE, HTML)], html).into_response(),
         Err(why) => visit.bare_page("draft_problem.html", json!({ "text": why })),
