@@ -34,7 +34,10 @@ class Desk:
         """Writes a letter and has the service send it. Returns the path of its page."""
         draft = self._post(instance, "/desk/letters/new").headers["location"]
         self._post(instance, draft, subject=subject, body=body, then="send")
-        return self._post(instance, f"{draft}/send").headers["location"]
+        question = self._request(instance, "GET", f"{draft}/send").body.decode()
+        letter = re.search('name="letter" value="([^"]*)"', question)
+        expect(letter, f"{instance.name}: the question has no button: {question}")
+        return self._post(instance, f"{draft}/send", letter=letter[1]).headers["location"]
 
     def text(self, instance, path):
         """The text of a page."""

@@ -154,6 +154,8 @@ pub const MAX_LETTER_BYTES: usize = 64 * 1024;
 /// The Markdown of a letter and its images together.
 pub const MAX_LETTER_WITH_IMAGES_BYTES: usize = 1024 * 1024;
 pub const MAX_LETTER_IMAGES: usize = 20;
+/// Of the name that an image gets that is uploaded for a letter.
+pub const MAX_UPLOADED_IMAGE_NAME_CHARS: usize = 100;
 /// Gmail cuts off what follows 102 KB of HTML.
 pub const MAX_LETTER_HTML_BYTES: usize = 102_000;
 /// As many permanent rejections of letters may be about the sender and not about the recipients.

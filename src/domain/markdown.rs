@@ -1,8 +1,11 @@
 //! The syntax of all Markdown: pages, release notes and letters. Everything is found in comrak's syntax tree, so code and
 //! comments are never taken for headings, links or images.
 
+use comrak::arena_tree::NodeEdge;
 use comrak::nodes::NodeValue;
 use comrak::{Arena, Node, Options};
+
+use super::parse::Invalid;
 
 /// Of pages and release notes.
 pub fn options() -> Options<'static> {
@@ -29,6 +32,24 @@ pub fn parse<'a>(arena: &'a Arena<'a>, markdown: &str, options: &Options) -> Nod
         node.detach();
     }
     root
+}
+
+/// The deepest that quotes, lists, emphasis and so on may stand in each other. What renders them calls itself for each level.
+const MAX_DEPTH: usize = 100;
+
+/// Refuses Markdown that nobody writes by hand.
+pub fn check_depth(markdown: &str, options: &Options) -> Result<(), Invalid> {
+    let (arena, mut depth) = (Arena::new(), 0);
+    for edge in comrak::parse_document(&arena, markdown, options).traverse() {
+        match edge {
+            NodeEdge::Start(_) => depth += 1,
+            NodeEdge::End(_) => depth -= 1,
+        }
+        if depth > MAX_DEPTH {
+            return Err(Invalid::new("it has quotes, lists or emphasis within each other, and more than 90 of them"));
+        }
+    }
+    Ok(())
 }
 
 /// Splits `## Title {#anchor}` into the line without the anchor, and the anchor. A closed heading

@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::image::{ImageName, LetterImage};
 use super::letter::{Letter, field};
+use crate::domain::limits;
 use crate::domain::parse::Invalid;
 use crate::domain::text::FrontMatter;
 use crate::domain::time::Timestamp;
@@ -80,8 +81,12 @@ impl ImageName {
     /// Makes a name of that of an uploaded file, which Markdown can have as it is.
     pub fn of_upload(file: &str) -> Self {
         let file = file.rsplit(['/', '\\']).next().unwrap_or_default().to_lowercase();
-        let name: String =
-            file.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' || c == '_' { c } else { '-' }).collect();
+        let is_kept = |c: char| c.is_alphanumeric() || c == '.' || c == '_';
+        let name: String = file
+            .chars()
+            .map(|c| if is_kept(c) { c } else { '-' })
+            .take(limits::MAX_UPLOADED_IMAGE_NAME_CHARS)
+            .collect();
         let name = name.trim_matches(['-', '.']);
         Self::from_stored(if name.is_empty() { "image".to_owned() } else { name.to_owned() })
     }
@@ -117,7 +122,8 @@ mod tests {
             ("Lamp.PNG", "lamp.png"),
             ("C:\\pictures\\My Lamp (1).png", "my-lamp--1-.png"),
             ("../../etc/passwd", "passwd"),
-            ("äöü", "image"),
+            ("Лампа 2.png", "лампа-2.png"),
+            ("--", "image"),
             (".", "image"),
             ("a<b>\"c.gif", "a-b--c.gif"),
         ] {

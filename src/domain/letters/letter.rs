@@ -53,6 +53,7 @@ impl Letter {
         if body.trim().is_empty() {
             return Err(Invalid::new("it is empty"));
         }
+        markdown::check_depth(&body, &letter_options())?;
         let subject = field(front_matter.as_ref(), "subject").or_else(|| first_heading(&body)).ok_or_else(|| {
             Invalid::new("it has no subject: give it a first heading, or front matter with a line `subject: …`")
         })?;

@@ -10,6 +10,7 @@ use super::channel::{Channel, RolloutDays};
 use super::disk_image::ImageName;
 use super::version::{BuildNumber, MacosVersion, Version};
 use crate::domain::limits;
+use crate::domain::markdown;
 use crate::domain::parse::{Invalid, from_stored, text_types};
 use crate::domain::sha256::Sha256;
 use crate::domain::text::clean_text;
@@ -146,7 +147,9 @@ impl Notes {
             let max = limits::MAX_RELEASE_NOTES_BYTES / 1024;
             return Err(Invalid::new(format!("they are larger than {max} KiB; shorten them and link to the rest")));
         }
-        Ok(Self::from_stored(text))
+        let notes = Self::from_stored(text);
+        markdown::check_depth(notes.as_str(), &markdown::options())?;
+        Ok(notes)
     }
 
     /// Restores notes from the database, however long they are.

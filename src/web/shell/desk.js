@@ -58,9 +58,10 @@ if (draft) {
     refused.hidden = !text;
   };
   const show = async () => {
-    const place = frame.contentWindow.scrollY;
+    // There is no document if a link in the letter was followed.
+    const place = frame.contentDocument?.scrollingElement?.scrollTop ?? 0;
     frame.addEventListener('load', () => frame.contentWindow.scrollTo(0, place), { once: true });
-    frame.contentWindow.location.reload();
+    frame.contentWindow.location.replace(`${draft.action}/preview`);
     const page = await read(location.href);
     for (const part of ['#shown-subject', '#images-and-problems']) if (page) document.querySelector(part).replaceWith(page.querySelector(part));
   };
@@ -68,7 +69,8 @@ if (draft) {
     const changed = since;
     [since, isSaving] = [0, true];
     const answer = await fetch(draft.action, { method: 'POST', body: fields(images) }).catch(() => null);
-    const { saved, at, images: names = [], refused: why } = await answer?.json().catch(() => ({})) ?? {};
+    const gone = { 403: 'Your session has ended. Sign in on another page, then press Save.', 404: 'This draft was deleted or sent elsewhere. Copy what you wrote into a new one.' }[answer?.status];
+    const { saved, at, images: names = [], refused: why = gone } = (answer?.ok && (await answer.json().catch(() => null))) || {};
     isSaving = false;
     if (images) image.value = '';
     refuse(why);
@@ -78,7 +80,7 @@ if (draft) {
     } else {
       since ||= changed || Date.now();
       said.textContent = why ? 'Your last changes are not saved' : 'Not saved: the service does not answer. It is tried again.';
-      if (!why) timer = setTimeout(begin, 5000);
+      if (!why) timer = setTimeout(begin, 5000, false);
     }
     for (const name of names) {
       body.setRangeText(`${body.selectionStart && body.value[body.selectionStart - 1] !== '\n' ? '\n\n' : ''}![What it shows](${name})\n`, body.selectionEnd, body.selectionEnd, 'end');
@@ -86,11 +88,11 @@ if (draft) {
     if (names.length) await save();
     else await show();
   };
-  const begin = (images) => (saving = saving.then(() => save(images)));
+  const begin = (images) => (saving = saving.then(() => save(images), () => save(images)));
   const later = () => {
     since ||= Date.now();
     clearTimeout(timer);
-    timer = setTimeout(begin, Math.max(0, Math.min(1000, since + 3000 - Date.now())));
+    timer = setTimeout(begin, Math.max(0, Math.min(1000, since + 3000 - Date.now())), false);
   };
   const add = () => {
     clearTimeout(timer);

@@ -67,6 +67,13 @@ async fn save(browser: &MakerBrowser<'_>, path: &str, fields: &[(&str, &str)], f
     browser.send(Method::POST, path, &headers, body).await
 }
 
+/// Asks, and answers with the button.
+async fn send(browser: &MakerBrowser<'_>, path: &str) -> Answer {
+    let question = browser.get(&format!("{path}/send")).await.text();
+    let letter = markup::attributes(&question, "input", "value").swap_remove(0);
+    browser.post(&format!("{path}/send"), &[("letter", &letter)]).await
+}
+
 /// Lets time pass until the letter is in this state.
 async fn until(service: &Service, browser: &MakerBrowser<'_>, path: &str, words: &str) -> String {
     wait_until(words, async || {
@@ -125,7 +132,7 @@ async fn what_is_shown_is_what_is_sent() {
             question.contains("<b>1 person</b> will get it") && question.contains(">Send to 1 person</button>"),
             "{question}"
         );
-        let begun = browser.post(&format!("{path}/send"), &[]).await;
+        let begun = send(browser, &path).await;
         let letter = begun.location().to_owned();
         until(service, browser, &letter, "Sent to 1 person.").await;
         let sent = server.next_mail().await;
@@ -156,6 +163,30 @@ async fn what_is_shown_is_what_is_sent() {
 }
 
 #[tokio::test]
+async fn what_was_asked_about_is_what_is_sent() {
+    on_each_database(async |service, browser, server| {
+        opt_in(service, "ada@example.com").await;
+        let path = draft(browser).await;
+        save(browser, &path, &[("body", "# Nice news\n\nHello"), ("then", "send")], None).await;
+        let question = browser.get(&format!("{path}/send")).await.text();
+        let letter = markup::attributes(&question, "input", "value").swap_remove(0);
+        save(browser, &path, &[("body", "# Half finished"), ("then", "json")], None).await;
+        let again = browser.post(&format!("{path}/send"), &[("letter", &letter)]).await;
+        assert_eq!(again.location(), format!("{path}/send?done=changed-meanwhile"));
+        let question = browser.get(again.location()).await.text();
+        assert!(question.contains("Nothing was sent: ") && question.contains("Half finished"), "{question}");
+        assert!(server.mails().await.is_empty());
+        let emptied = browser.post(&path, &[]).await;
+        assert_eq!(emptied.status, 422, "a form without a text");
+        assert!(browser.get(&path).await.text().contains("# Half finished</textarea>"));
+        let nul = save(browser, &path, &[("subject", "A\0B"), ("body", "# C\0D"), ("then", "save")], None).await;
+        assert_eq!(nul.location(), format!("{path}?done=saved"));
+        assert!(browser.get(&path).await.text().contains("value=\"AB\""));
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_letter_is_stopped_and_gone_on_with() {
     on_each_database(async |service, browser, server| {
         for number in 0..30 {
@@ -163,7 +194,7 @@ async fn a_letter_is_stopped_and_gone_on_with() {
         }
         let path = draft(browser).await;
         save(browser, &path, &[("body", "# November\n\nHello"), ("then", "save")], None).await;
-        let letter = browser.post(&format!("{path}/send"), &[]).await.location().to_owned();
+        let letter = send(browser, &path).await.location().to_owned();
         let early = server.next_mail().await;
         assert_eq!(early.header("subject"), "November");
         assert_eq!(browser.post(&format!("{letter}/stop"), &[]).await.location(), letter);
@@ -216,7 +247,7 @@ async fn a_letter_that_was_stopped_before_its_recipients_were_known_is_not_lost(
         assert!(browser.get(&page).await.text().contains("It was stopped: The template is broken."));
         let path = draft(browser).await;
         save(browser, &path, &[("body", "# Early\n\nHello"), ("then", "save")], None).await;
-        assert_eq!(browser.post(&format!("{path}/send"), &[]).await.location(), page, "the same text begins it again");
+        assert_eq!(send(browser, &path).await.location(), page, "the same text begins it again");
         until(service, browser, &page, "Sent to 1 person.").await;
         assert_eq!(server.next_mail().await.header("subject"), "Early");
     })
@@ -239,6 +270,8 @@ async fn nothing_is_sent_that_cannot_be_or_was() {
             ("# A\n\n![](lamp.png)", "has no text for those who cannot see it"),
             ("# A\n\n![A](lamp.png)", "is not among the images of this draft"),
             ("# A\n\n![A](https://elsewhere.example/a.png)", "is not a file"),
+            (&format!("# A\n\n{} x", ">".repeat(5000)), "more than 90 of them"),
+            (&format!("# A\n\n{} x", "*a _b ".repeat(5000) + &"b_ a*".repeat(5000)), "more than 90 of them"),
         ] {
             save(browser, &path, &[("body", body), ("then", "save")], None).await;
             let page = browser.get(&path).await.text();
@@ -252,7 +285,7 @@ async fn nothing_is_sent_that_cannot_be_or_was() {
         }
         for (file, bytes, why) in [
             ("a.svg", &b"<svg onload=alert(1)>"[..], "is neither PNG, JPEG nor GIF"),
-            ("large.png", &[PNG, &vec![0; 1 << 20]].concat(), "at most 1 MiB together"),
+            ("large.png", &[PNG, &vec![0; 1 << 20]].concat(), "1 MiB together"),
         ] {
             let refused = save(browser, &path, &[("body", "# A"), ("then", "save")], Some((file, bytes))).await;
             assert!(refused.status == 422 && refused.text().contains(why), "{file}: {}", refused.text());
@@ -275,7 +308,7 @@ async fn nothing_is_sent_that_cannot_be_or_was() {
         assert!(refused.text().contains(&long), "it keeps what was typed");
 
         save(browser, &path, &[("body", "# A\n\nHello"), ("then", "save")], None).await;
-        let letter = browser.post(&format!("{path}/send"), &[]).await.location().to_owned();
+        let letter = send(browser, &path).await.location().to_owned();
         until(service, browser, &letter, "Sent to 1 person.").await;
         let twin = draft(browser).await;
         save(browser, &twin, &[("body", "# A\n\nHello"), ("then", "save")], None).await;

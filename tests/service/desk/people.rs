@@ -68,7 +68,7 @@ async fn people_are_listed_newest_first_with_totals_and_found_without_their_addr
             );
         }
         assert_eq!(names(&browser.get("/desk/people?state=opted-in").await.text()), ["p60", "p58", "p57", "p56"]);
-        for odd in ["@", "a\0b"] {
+        for odd in ["@", "@ "] {
             let page = browser.post("/desk/people", &[("search", odd)]).await.text();
             assert!(page.contains("This cannot be searched for: ") && page.contains("aria-invalid=\"true\""), "{page}");
         }

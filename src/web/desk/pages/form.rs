@@ -15,6 +15,7 @@ use url::form_urlencoded;
 
 use super::failure::DeskFailure;
 use crate::domain::limits::MAX_FORM_BYTES;
+use crate::domain::text::clean_text;
 use crate::web::body;
 
 /// The fields, in their order.
@@ -67,8 +68,8 @@ impl Form {
     }
 
     fn of_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> Self {
-        // Browsers submit line breaks as CRLF.
-        Self(pairs.into_iter().map(|(name, value)| (name, value.replace("\r\n", "\n"))).collect())
+        // Browsers submit line breaks as CRLF. Databases refuse NUL.
+        Self(pairs.into_iter().map(|(name, value)| (name, clean_text(&value))).collect())
     }
 
     /// The first field of this name, or an empty text.

@@ -132,7 +132,7 @@ async fn change(app: &App, place: &Place, head: &Parts, body: Body) -> Result<Re
         ["people", "erase"] => people::erase(&visit, &form).await,
         ["letters", "new"] => letters::create(&visit).await,
         ["letters", "drafts", id, "images", "remove"] => letters::remove_image(&visit, id, &form).await,
-        ["letters", "drafts", id, "send"] => letters::begin(&visit, id).await,
+        ["letters", "drafts", id, "send"] => letters::begin(&visit, id, &form).await,
         ["letters", "drafts", id, "delete"] => letters::delete(&visit, id).await,
         ["letters", id, "stop"] => letters::stop(&visit, id).await,
         ["letters", id, "go-on"] => letters::go_on(&visit, id).await,

@@ -124,7 +124,7 @@ pub(super) fn see_other(location: &str) -> Response {
 }
 
 /// What a page says that follows a change, by the word in its query.
-const DONE: [(&str, &str); 16] = [
+const DONE: [(&str, &str); 17] = [
     ("site-read", "The site is read again on every instance, within a few seconds."),
     ("session-ended", "The session is ended."),
     ("signed-out", "You are signed out."),
@@ -132,6 +132,7 @@ const DONE: [(&str, &str); 16] = [
     ("retried", "What was not mailed is mailed within half a minute."),
     ("saved", "The draft is saved."),
     ("tested", "A test copy is on its way to you."),
+    ("changed-meanwhile", "Nothing was sent: the draft was changed since you were asked. This is how it is now."),
     ("draft-deleted", "The draft was deleted."),
     ("discarded", "The message was deleted."),
     ("published", "The release is published, and shown on every instance within a second."),

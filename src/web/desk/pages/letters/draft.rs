@@ -1,6 +1,7 @@
 //! A draft: written, saved, looked at as it will arrive, tested, deleted.
 
 use std::fmt::Display;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -16,7 +17,7 @@ use super::shown;
 use crate::actions::{LetterSender, TestCopyFailure, create_draft, letter_settings, send_test_copy};
 use crate::domain::desk::Change;
 use crate::domain::letters::{Draft, DraftFields, Letter};
-use crate::domain::limits::{MAX_LETTER_BYTES, MAX_LETTER_WITH_IMAGES_BYTES};
+use crate::domain::limits::{MAX_LETTER_BYTES, MAX_LETTER_IMAGES, MAX_LETTER_WITH_IMAGES_BYTES};
 use crate::domain::text::sanitize_line;
 use crate::domain::time::Timestamp;
 use crate::mail::Mailer;
@@ -139,11 +140,16 @@ async fn write(visit: &Visit<'_>, draft: &Draft, form: &DraftForm) -> Result<Wri
         return refuse(Some(saved), format!("The text is saved, and no image was added: {why}"));
     }
     let kept = draft.images.iter().filter(|image| form.images.iter().all(|new| new.name != image.name));
-    let bytes: usize =
-        kept.map(|image| image.bytes.len()).chain(form.images.iter().map(|image| image.bytes.len())).sum();
-    if !form.images.is_empty() && bytes + markdown.len() > MAX_LETTER_WITH_IMAGES_BYTES {
-        let why = "a letter and its images have at most 1 MiB together. Make them smaller, or remove one.";
-        return refuse(Some(saved), format!("The text is saved, and no image was added: {why}"));
+    let sizes: Vec<_> = kept.map(Arc::as_ref).chain(&form.images).map(|image| image.bytes.len()).collect();
+    let is_too_large = sizes.iter().sum::<usize>() + markdown.len() > MAX_LETTER_WITH_IMAGES_BYTES;
+    if !form.images.is_empty() && (is_too_large || sizes.len() > MAX_LETTER_IMAGES) {
+        return refuse(
+            Some(saved),
+            format!(
+                "The text is saved, and no image was added: a letter has at most {MAX_LETTER_IMAGES} images, and 1 MiB together \
+                 with them. Make them smaller, or remove one."
+            ),
+        );
     }
     for image in &form.images {
         database.set_draft_image(draft.id, image).await?;

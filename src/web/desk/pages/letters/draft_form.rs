@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::domain::letters::{DraftFields, ImageName, LetterImage};
 use crate::domain::limits::{MAX_FORM_BYTES, MAX_LETTER_WITH_IMAGES_BYTES};
-use crate::domain::text::sanitize_line;
+use crate::domain::text::{clean_text, sanitize_line};
 use crate::domain::time::Timestamp;
 use crate::web::desk::pages::failure::DeskFailure;
 use crate::web::desk::pages::form::{incomplete, parts};
@@ -41,9 +41,10 @@ impl DraftForm {
         let allowed = MAX_LETTER_WITH_IMAGES_BYTES as u64 + MAX_FORM_BYTES;
         let chunks = body.into_data_stream().map_err(io::Error::other);
         let mut parts = parts(headers, chunks, Arc::new(AtomicU64::new(allowed)))?;
-        let mut form = Self::default();
+        let (mut form, mut has_text) = (Self::default(), false);
         while let Some(part) = parts.next_field().await.map_err(|_| incomplete())? {
             let (name, file) = (part.name().unwrap_or_default().to_owned(), part.file_name().map(str::to_owned));
+            has_text |= name == "body";
             let content = part.bytes().await.map_err(|_| incomplete())?;
             match file {
                 // A browser sends a file without a name if none was chosen.
@@ -52,11 +53,10 @@ impl DraftForm {
                     Ok(image) => form.images.push(image),
                     Err(why) => form.refused_image = Some(format!("{} {why}.", sanitize_line(&file))),
                 },
-                // Browsers submit line breaks as CRLF.
-                None => form.set(&name, String::from_utf8_lossy(&content).replace("\r\n", "\n")),
+                None => form.set(&name, clean_text(&String::from_utf8_lossy(&content))),
             }
         }
-        Ok(form)
+        if has_text { Ok(form) } else { Err(incomplete()) }
     }
 
     fn set(&mut self, name: &str, text: String) {

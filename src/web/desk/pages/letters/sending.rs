@@ -33,6 +33,7 @@ pub(in crate::web::desk::pages) async fn ask(visit: &Visit<'_>, id: &str) -> Res
     let page = json!({
         "title": format!("Send “{}”?", sanitize_line(&letter.subject)),
         "draft": heading(&draft),
+        "letter": letter.id.hex(),
         "problem": problem,
         "people": grouped_quantity(forecast.recipients, "person", "people"),
         "others": forecast.others_in_words(),
@@ -46,16 +47,28 @@ pub(in crate::web::desk::pages) async fn ask(visit: &Visit<'_>, id: &str) -> Res
 const ALREADY_BEGUN: &str = "This very letter was sent before, or begun to be. Change its text to send another one.";
 
 /// Has the service send the letter of a draft, which ends being one.
-pub(in crate::web::desk::pages) async fn begin(visit: &Visit<'_>, id: &str) -> Result<Response, DeskFailure> {
+pub(in crate::web::desk::pages) async fn begin(
+    visit: &Visit<'_>,
+    id: &str,
+    form: &Form,
+) -> Result<Response, DeskFailure> {
     let (draft, database) = (find(visit, id).await?, visit.database());
     let letter = letter_of(visit, &draft)?;
     if let Some(why) = not_ready(visit) {
         return Err(DeskFailure::Invalid(why));
     }
+    if let Some(nobody) = database.letter_forecast(None, visit.now).await?.nobody() {
+        return Err(DeskFailure::Invalid(nobody));
+    }
     // It may have been stopped before its recipients were known.
     let run = database.letter_run(&letter.id).await?.map_or(LetterRun::Command, |(run, _)| run);
-    let is_begun = run == LetterRun::Service || database.letter(&letter.id).await?.is_some();
-    if is_begun || !send_by_service(database, &letter, run, visit.now).await? {
+    if run == LetterRun::Service || database.letter(&letter.id).await?.is_some() {
+        return Err(DeskFailure::Invalid(ALREADY_BEGUN.to_owned()));
+    }
+    if form.text("letter") != letter.id.hex() {
+        return Ok(see_other(&format!("{DRAFTS}/{id}/send?done=changed-meanwhile")));
+    }
+    if !send_by_service(database, &letter, run, visit.now).await? {
         return Err(DeskFailure::Invalid(ALREADY_BEGUN.to_owned()));
     }
     visit.record(Change::StartedLetter(letter.subject.clone())).await;
