@@ -43,7 +43,7 @@ async fn a_maker_reads_a_message_answers_it_and_marks_it_as_answered() {
         assert!(message.contains("Hello,\n\ndoes it run on Sonoma?</div>") && message.contains("not answered"));
         let answer = markup::attributes(&message, "a", "href");
         let answer = answer.iter().find(|link| link.starts_with("mailto:ada@example.com?")).expect("an answer");
-        assert!(answer.contains("Re%3A%20Contact") && answer.contains("%3E%20does%20it%20run"), "{answer}");
+        assert!(answer.contains("subject=Re%3A%20Hello%2C%20does") && answer.contains("%3E%20does%20it%20run"), "{answer}");
         let person = markup::attributes(&message, "a", "href");
         let person = person.iter().find(|link| link.starts_with("/desk/people/")).expect("the person");
         assert!(browser.get(person).await.text().contains("ada@example.com"));
