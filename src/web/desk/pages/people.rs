@@ -124,7 +124,7 @@ pub(super) async fn person(visit: &Visit<'_>, key: &str) -> Result<Response, Des
 
 /// Somebody who may be in no list, and has no key.
 pub(super) async fn person_by_address(visit: &Visit<'_>, form: &Form) -> Result<Response, DeskFailure> {
-    show(visit, &address(form)?).await
+    lead_to(visit, &address(form)?, "").await
 }
 
 async fn show(visit: &Visit<'_>, email: &EmailAddress) -> Result<Response, DeskFailure> {
@@ -164,7 +164,7 @@ pub(super) async fn suppress(visit: &Visit<'_>, form: &Form) -> Result<Response,
     let email = address(form)?;
     suppress_person(visit.database(), &email, visit.now).await?;
     visit.record(Change::SuppressedPerson).await;
-    changed(visit, &email, "suppressed").await
+    lead_to(visit, &email, "suppressed").await
 }
 
 pub(super) async fn unsuppress(visit: &Visit<'_>, form: &Form) -> Result<Response, DeskFailure> {
@@ -172,13 +172,13 @@ pub(super) async fn unsuppress(visit: &Visit<'_>, form: &Form) -> Result<Respons
     if unsuppress_person(visit.database(), &email).await?.is_some() {
         visit.record(Change::UnsuppressedPerson).await;
     }
-    changed(visit, &email, "unsuppressed").await
+    lead_to(visit, &email, "unsuppressed").await
 }
 
 /// Leads to the page of a person, if there is a path that names the person.
-async fn changed(visit: &Visit<'_>, email: &EmailAddress, done: &str) -> Result<Response, DeskFailure> {
+async fn lead_to(visit: &Visit<'_>, email: &EmailAddress, done: &str) -> Result<Response, DeskFailure> {
     match visit.database().person_key(email).await? {
-        Some(key) => Ok(see_other(&format!("{PATH}/{key}?done={done}"))),
+        Some(key) => Ok(see_other(&link(&format!("{PATH}/{key}"), &[("done", done)]))),
         None => show(visit, email).await,
     }
 }

@@ -124,11 +124,12 @@ pub(super) fn see_other(location: &str) -> Response {
 }
 
 /// What a page says that follows a change, by the word in its query.
-const DONE: [(&str, &str); 16] = [
+const DONE: [(&str, &str); 17] = [
     ("site-read", "The site is read again on every instance, within a few seconds."),
     ("session-ended", "The session is ended."),
     ("signed-out", "You are signed out."),
     ("answered", "The message is marked as answered."),
+    ("unanswered", "The message is marked as not answered."),
     ("retried", "What was not mailed is mailed within half a minute."),
     ("saved", "The draft is saved."),
     ("tested", "A test copy is on its way to you."),
