@@ -141,7 +141,7 @@ const DONE: [(&str, &str); 17] = [
     ("withdrawn", "The release is withdrawn: nobody can download it any more."),
     ("restored", "The release is offered again."),
     ("suppressed", "The address is suppressed: it gets no mail, even if it opts in."),
-    ("unsuppressed", "The address is no longer suppressed. If it is opted in, it gets the monthly letter."),
+    ("unsuppressed", "The address is no longer suppressed."),
 ];
 
 pub(super) fn done(query: Option<&str>) -> Option<&'static str> {
