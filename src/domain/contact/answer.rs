@@ -137,7 +137,8 @@ mod tests {
             "whole words"
         );
         // Nothing is left for the quote.
-        let wide = link(Some(&"🎭".repeat(100)), &format!("{}@example.com", "!".repeat(64)), &"🎭".repeat(4000));
+        let email = format!("{}@{}.example", "!".repeat(64), "d".repeat(400));
+        let wide = link(Some(&"🎭".repeat(100)), &email, &"🎭".repeat(4000));
         assert!(wide.len() < 2500 && read(&wide)[2].ends_with("wrote:\r\n> […]"), "{} bytes", wide.len());
     }
 }
