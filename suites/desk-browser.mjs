@@ -74,7 +74,7 @@ const withoutJavaScript = async ({ page }) => {
   await press(page, 'Allow mail again');
   await expectDone(page, /no longer suppressed/);
   const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download as JSON' }).click()]);
-  assert.equal(download.suggestedFilename(), 'person.json');
+  assert.match(download.suggestedFilename(), /^person-\d{4}-\d\d-\d\d\.json$/);
   assert.equal(JSON.parse(await readFile(await download.path(), 'utf8')).email, first.email);
   await press(page, 'Erase…');
   await expectHeading(page, 'Erase this person?');
@@ -128,8 +128,12 @@ const byKeys = async ({ page }) => {
   await opening(page, 'e');
   await expectDone(page, /marked as answered/);
   assert.equal(await row(page, marked).count(), 0, 'e did not mark the row that had the focus');
+  await expectFocus(page, links.nth(1), 'the row after the one that was marked');
+  await press(page, 'Undo');
+  await expectFocus(page, row(page, marked).getByRole('link'), 'the row that is no longer marked');
+  await opening(page, 'e');
 
-  await key(page, 'j');
+  await key(page, 'k');
   const opened = await links.nth(0).locator('b').innerText();
   await opening(page, 'Enter');
   await expectHeading(page, opened);

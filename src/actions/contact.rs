@@ -58,8 +58,8 @@ pub fn message_json(entry: &InboxEntry) -> Value {
 }
 
 /// Says what became of the mail with a message, without a full stop.
-pub fn delivery_in_words(entry: &InboxEntry) -> String {
-    let at = entry.state_at.rfc3339();
+pub fn delivery_in_words(entry: &InboxEntry, time: fn(Timestamp) -> String) -> String {
+    let at = time(entry.state_at);
     match (entry.state, entry.tries) {
         (DeliveryState::Sent, _) => format!("mailed on {at}"),
         (DeliveryState::Failed, tries) => format!("failed on {at} after {}", quantity(tries, "attempt", "attempts")),
@@ -87,7 +87,7 @@ pub enum RetryFailure {
 pub async fn retry_message(store: &Store, entry: &InboxEntry, now: Timestamp) -> Result<u64, RetryFailure> {
     let id = entry.received.id;
     if entry.state == DeliveryState::Sent {
-        return Err(RetryFailure::AlreadyMailed { reference: reference(id), date: entry.state_at.date() });
+        return Err(RetryFailure::AlreadyMailed { reference: reference(id), date: entry.state_at.minute() });
     }
     match store.retry_message(id, now).await? {
         0 => Err(RetryFailure::BeingMailed),

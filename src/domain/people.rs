@@ -31,6 +31,15 @@ impl SuppressionReason {
     pub fn from_stored(text: &str) -> Self {
         Self::parse(text).unwrap_or(Self::Unknown)
     }
+
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::NotMe => "its owner says that somebody else entered it",
+            Self::NoMailbox => "the mailbox does not exist",
+            Self::Makers => "by a maker or an import",
+            Self::Unknown => "for a reason that this version does not know",
+        }
+    }
 }
 
 /// The HMAC key for hashing suppressed addresses. Each database has its own.

@@ -7,7 +7,7 @@ use crate::store::{Store, StoreFailure};
 
 /// What an erasure does not reach.
 pub const LEFT_ELSEWHERE: &str =
-    "Backups, archives of the WAL, exported lists and messages in your mailbox are not changed.";
+    "Backups (continuous ones, too), exported lists and messages in your mailbox are not changed.";
 
 /// Suppresses an address with its mailbox, known or not: no mail, even if it opts in.
 pub async fn suppress_person(store: &Store, email: &EmailAddress, now: Timestamp) -> Result<(), StoreFailure> {
@@ -19,7 +19,7 @@ pub async fn unsuppress_person(store: &Store, email: &EmailAddress) -> Result<Op
     if !store.unsuppress(email).await? {
         return Ok(None);
     }
-    let opted_in = store.person_record(email).await?.consents.iter().any(|consent| consent.is_current);
+    let opted_in = store.person_record(email).await?.is_opted_in();
     let outcome = if opted_in {
         "It is opted in, so it gets the monthly letter."
     } else {
@@ -52,10 +52,10 @@ pub async fn erase_person(store: &Store, email: &EmailAddress, now: Timestamp) -
     let erased_rows = format!(
         "{typed} was erased (downloads and joins: {signups}, opt-ins: {consents}, messages: {messages}, letters: {letters})."
     );
-    let unused = "Unused parts of the database files may hold old bytes until they are overwritten; `people erase --vacuum` clears \
-         them.";
-    let wal = "Another process is reading the database, perhaps a backup. The WAL (*-wal) still holds the erased data until it is \
-         overwritten or the service stops.";
+    let unused = "Unused parts of the database files may hold old bytes until they are overwritten. `porchlight people erase ADDRESS \
+         --vacuum` clears them, also for somebody who is erased already; signups and messages are refused meanwhile.";
+    let wal = "Another process is reading the database, perhaps a backup. The file beside the database that ends in `-wal` still \
+         holds what was erased, until it is overwritten or the service stops.";
     Ok(ErasedPerson {
         done: std::iter::once(erased_rows).chain(kept).collect(),
         left: std::iter::once(unused).chain(erased.is_left_in_wal.then_some(wal)).collect(),

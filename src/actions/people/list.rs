@@ -3,7 +3,7 @@
 use crate::domain::limits::{MAX_SEARCHED_PEOPLE, MAX_SKIPPED_PEOPLE};
 use crate::domain::paging::{Page, PageStart};
 use crate::domain::people::{PeopleQuery, PeopleSearch, Person, PersonKey, PersonPlace};
-use crate::domain::time::Timestamp;
+use crate::domain::time::{Day, Timestamp};
 use crate::store::{Store, StoreFailure};
 
 /// How many people are looked at in one statement, which bounds memory and its length.
@@ -57,7 +57,7 @@ pub async fn people_notes(
         format!(
             "Older people were not looked at: none of the {MAX_SKIPPED_PEOPLE} before, back to {}, is in this state. `porchlight \
              people export` has everybody.",
-            oldest.date()
+            Day::of(oldest).long()
         )
     });
     let has_too_many = match &query.search {

@@ -40,7 +40,7 @@ pub async fn find_person(store: &Store, email: &EmailAddress) -> Result<PersonRe
 }
 
 fn receives_letter(person: &PersonRecord) -> bool {
-    person.suppression.is_none() && person.consents.iter().any(|consent| consent.is_current)
+    person.suppression.is_none() && person.is_opted_in()
 }
 
 fn count_events(person: &PersonRecord, kind: &str) -> usize {
@@ -84,20 +84,26 @@ fn consent(consent: &ConsentRecord) -> Value {
 }
 
 /// Returns the current state as labels and values.
-pub fn person_facts(person: &PersonRecord, base_url: &BaseUrl) -> Vec<(&'static str, String)> {
+pub fn person_facts(
+    person: &PersonRecord,
+    base_url: &BaseUrl,
+    time: fn(Timestamp) -> String,
+) -> Vec<(&'static str, String)> {
     let yes_or_no = |yes| if yes { "yes" } else { "no" };
     let suppressed = match person.suppression {
-        Some((at, reason)) => format!("since {} ({})", at.date(), reason.as_str()),
+        Some((at, reason)) => format!("since {} ({})", time(at), reason.in_words()),
         None => "no".to_owned(),
     };
     let updates = if person.consents.iter().any(|consent| consent.is_pending) {
         "no (the opt-in waits for its confirmation)"
+    } else if person.is_opted_in() && person.suppression.is_some() {
+        "no (opted in, but suppressed)"
     } else {
         yes_or_no(receives_letter(person))
     };
     let mut facts = vec![
         ("email", sanitize(person.email.as_typed())),
-        ("first seen", person.first_seen.map_or_else(|| "never".to_owned(), Timestamp::rfc3339)),
+        ("first seen", person.first_seen.map_or_else(|| "never".to_owned(), time)),
         ("updates", updates.to_owned()),
         ("waitlist", yes_or_no(count_events(person, "join") > 0).to_owned()),
         ("downloads", count_events(person, "download").to_string()),

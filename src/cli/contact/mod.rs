@@ -149,7 +149,7 @@ async fn show(store: &Store, id: &str, as_json: bool) -> Result<(), Failure> {
         reference(received.id),
         received.contact.sender(),
         received.at.rfc3339(),
-        delivery_in_words(&entry),
+        delivery_in_words(&entry, Timestamp::rfc3339),
         entry.answered_at.map_or_else(|| "no".to_owned(), Timestamp::rfc3339),
         error.unwrap_or_default(),
         received.contact.text.as_str(),

@@ -21,6 +21,7 @@ use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::desk::Change;
 use crate::domain::mail::EmailAddress;
+use crate::domain::time::Timestamp;
 use crate::store::Store;
 pub(super) use cells::escape_formula;
 pub use csv_file::{InvalidRow, Rows};
@@ -122,7 +123,9 @@ pub(super) fn run(command: PeopleCommand, settings: &Settings) -> Result<(), Fai
 /// Prints the current state, then the history in order of time.
 async fn show(settings: &Settings, store: &Store, email: &EmailAddress, as_json: bool) -> Result<(), Failure> {
     let (person, base_url) = (find_person(store, email).await?, settings.public_url());
-    let facts = person_facts(&person, &base_url).into_iter().map(|(label, value)| format!("{label:<11}  {value}"));
+    let facts = person_facts(&person, &base_url, Timestamp::rfc3339)
+        .into_iter()
+        .map(|(label, value)| format!("{label:<11}  {value}"));
     let history = person_history(&person).into_iter().map(|(at, text)| format!("{}  {text}", at.rfc3339()));
     let months = person.months.iter().map(|month| format!("{month}  letter of the month sent or attempted"));
     let lines: Vec<_> = facts.chain(history).chain(months).collect();

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::message::{ReceivedMessage, first_words, whole_words};
-use crate::domain::limits::{MAX_ANSWER_LINK_BYTES, MAX_SUBJECT_NAME_CHARS};
+use crate::domain::limits::{MAX_ANSWER_LINK_BYTES, MAX_SUBJECT_NAME_CHARS, MAX_SUBJECT_WORDS_CHARS};
 use crate::domain::text::{is_invisible, lines};
 use crate::domain::time::Day;
 
@@ -16,14 +16,14 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 const CUT: &str = "> […]";
 
 impl ReceivedMessage {
-    /// Returns a `mailto:` link to the sender, with the subject of the mail to the makers, and with the message as a quote below an
-    /// empty line. The quote is cut if the link would have more than [`MAX_ANSWER_LINK_BYTES`].
+    /// Returns a `mailto:` link to the sender, with the first words of the message as the subject, and with the message as a quote
+    /// below an empty line. The quote is cut if the link would have more than [`MAX_ANSWER_LINK_BYTES`].
     pub fn answer_link(&self) -> String {
         let to: String = self.contact.email.in_ascii().chars().filter(|c| !is_invisible(*c)).collect();
         let (local, domain) = to.rsplit_once('@').unwrap_or((&to, ""));
         let name = self.contact.name().map(|name| first_words(name, MAX_SUBJECT_NAME_CHARS));
         let wrote = format!("\r\n\r\nOn {}, {} wrote:", Day::of(self.at).long(), name.as_deref().unwrap_or(&to));
-        let subject = format!("Re: {}", self.subject());
+        let subject = format!("Re: {}", first_words(self.contact.text.as_str(), MAX_SUBJECT_WORDS_CHARS));
         let (local, domain, subject, wrote) = (encode(local), encode(domain), encode(&subject), encode(&wrote));
         let mut link = format!("mailto:{local}@{domain}?subject={subject}&body={wrote}");
         let most = MAX_ANSWER_LINK_BYTES.saturating_sub(encode(&format!("\r\n{CUT}")).len());
@@ -89,15 +89,12 @@ mod tests {
     #[test]
     fn an_answer_quotes_the_message_below_an_empty_line() {
         let [to, subject, body] = read(&link(Some("Ada"), "Ada@example.com", "Hello,\ndoes it run\r\non Sonoma?\n\n"));
-        assert_eq!(
-            (to.as_str(), subject.as_str()),
-            ("Ada@example.com", "Re: Contact: Ada: Hello, does it run on Sonoma?")
-        );
+        assert_eq!((to.as_str(), subject.as_str()), ("Ada@example.com", "Re: Hello, does it run on Sonoma?"));
         assert_eq!(body, "\r\n\r\nOn 15 Nov 2026, Ada wrote:\r\n> Hello,\r\n> does it run\r\n> on Sonoma?");
         let [_, subject, body] = read(&link(Some(" "), "ada@example.com", "a\n\nb"));
         assert_eq!(
             (subject.as_str(), body.as_str()),
-            ("Re: Contact: a b", "\r\n\r\nOn 15 Nov 2026, ada@example.com wrote:\r\n> a\r\n> \r\n> b")
+            ("Re: a b", "\r\n\r\nOn 15 Nov 2026, ada@example.com wrote:\r\n> a\r\n> \r\n> b")
         );
     }
 
@@ -117,7 +114,7 @@ mod tests {
             let link = link(Some("A\r\nBcc: eve@x.example"), email, "Hi\u{1b}[31m & <b>\u{202e}?body=");
             assert!(link.starts_with(to), "{link}");
             let [_, subject, body] = read(&link);
-            assert_eq!(subject, "Re: Contact: A Bcc: eve@x.example: Hi\u{fffd}[31m & <b>\u{fffd}?body=");
+            assert_eq!(subject, "Re: Hi\u{fffd}[31m & <b>\u{fffd}?body=");
             let expected =
                 "\r\n\r\nOn 15 Nov 2026, A Bcc: eve@x.example wrote:\r\n> Hi\u{fffd}[31m & <b>\u{fffd}?body=";
             assert_eq!(body, expected);
@@ -140,7 +137,8 @@ mod tests {
             "whole words"
         );
         // Nothing is left for the quote.
-        let wide = link(Some(&"🎭".repeat(100)), &format!("{}@example.com", "!".repeat(64)), &"🎭".repeat(4000));
+        let email = format!("{}@{}.example", "!".repeat(64), "d".repeat(400));
+        let wide = link(Some(&"🎭".repeat(100)), &email, &"🎭".repeat(4000));
         assert!(wide.len() < 2500 && read(&wide)[2].ends_with("wrote:\r\n> […]"), "{} bytes", wide.len());
     }
 }

@@ -31,6 +31,13 @@ pub struct PersonRecord {
     pub asked_at: Option<Timestamp>,
 }
 
+impl PersonRecord {
+    /// Whether the person has an opt-in that counts, suppressed or not.
+    pub fn is_opted_in(&self) -> bool {
+        self.consents.iter().any(|consent| consent.is_current)
+    }
+}
+
 from_row_struct! {
     /// A download or a join.
     #[derive(Clone, Debug, Serialize)]

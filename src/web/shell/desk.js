@@ -1,6 +1,5 @@
 // The desk works without this. It adds keys to lists: j and k move through the rows, Enter opens one, e does what the row or the
-// page offers as its one key (a message is answered), / leads to the search. On a phone the row of pages shows the current one.
-document.querySelector('.rail [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+// page offers as its one key (a message is answered), / leads to the search.
 
 const rows = () => [...document.querySelectorAll('.rows > li')];
 const link = (row) => row?.querySelector('a[href]');

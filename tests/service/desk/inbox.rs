@@ -18,6 +18,12 @@ fn texts(page: &str) -> Vec<String> {
     markup::texts(page, "span").into_iter().filter(|text| text.starts_with("No. ")).collect()
 }
 
+/// The page from the form on that is sent to a path with this end.
+fn form_to<'a>(page: &'a str, end: &str) -> &'a str {
+    let at = page.find(&format!("{end}\">")).and_then(|at| page[..at].rfind("<form")).expect("the form");
+    &page[at..]
+}
+
 /// The paths of the messages on a page of the list.
 fn paths(page: &str) -> Vec<String> {
     let mut links = markup::attributes(page, "a", "href");
@@ -43,17 +49,23 @@ async fn a_maker_reads_a_message_answers_it_and_marks_it_as_answered() {
         assert!(message.contains("Hello,\n\ndoes it run on Sonoma?</div>") && message.contains("not answered"));
         let answer = markup::attributes(&message, "a", "href");
         let answer = answer.iter().find(|link| link.starts_with("mailto:ada@example.com?")).expect("an answer");
-        assert!(answer.contains("Re%3A%20Contact") && answer.contains("%3E%20does%20it%20run"), "{answer}");
-        let person = markup::attributes(&message, "a", "href");
-        let person = person.iter().find(|link| link.starts_with("/desk/people/")).expect("the person");
-        assert!(browser.get(person).await.text().contains("ada@example.com"));
-        assert!(!browser.get(of_bob).await.text().contains("what is held"), "nothing else is known of Bob");
+        assert!(
+            answer.contains("subject=Re%3A%20Hello%2C%20does") && answer.contains("%3E%20does%20it%20run"),
+            "{answer}"
+        );
+        let person = browser.submit(form_to(&message, "/desk/people/person"), &[]).await;
+        let page = browser.get(person.location()).await.text();
+        assert!(page.contains("ada@example.com") && page.contains(path), "a page of its own, and the way back: {page}");
+        let message = browser.get(of_bob).await.text();
+        let person = browser.submit(form_to(&message, "/desk/people/person"), &[]).await.text();
+        assert!(person.contains("bob@example.com") && person.contains("Thank you"), "Bob only wrote: {person}");
 
         let marked = browser.post(&format!("{path}/answered"), &[]).await;
-        assert_eq!((marked.status.as_u16(), marked.location()), (303, "/desk/inbox?done=answered"));
+        let list = format!("/desk/inbox?done=answered&message={}", path.rsplit('/').next().unwrap());
+        assert_eq!((marked.status.as_u16(), marked.location()), (303, list.as_str()));
         let list = browser.get(marked.location()).await.text();
-        assert!(list.contains("The message is marked as answered.") && list.contains("unanswered: </span>1</span>"));
-        assert_eq!(paths(&list), [of_bob.as_str()]);
+        assert!(list.contains("<bdi>Ada</bdi></a> is marked as answered.") && list.contains("unanswered: </span>1<"));
+        assert_eq!(paths(&list), [path.as_str(), of_bob], "that of the message that was marked, and the list");
         let unanswered = json_of(service, &["inbox", "list", "--unanswered", "--json"]);
         assert_eq!(unanswered.as_array().unwrap().len(), 1, "the command sees it, too");
         assert!(browser.get(path).await.text().contains("marked as answered on 15 Nov 2026"));
@@ -63,6 +75,59 @@ async fn a_maker_reads_a_message_answers_it_and_marks_it_as_answered() {
         assert_eq!(paths(&browser.get("/desk/inbox").await.text()), [""; 0], "and the desk sees what the command does");
         assert_eq!(browser.post(&format!("{path}/unanswered"), &[]).await.location(), path);
         assert_eq!(paths(&browser.get("/desk/inbox").await.text()), [path.as_str()]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn after_a_mark_the_next_message_has_the_focus_and_the_mark_can_be_undone() {
+    on_each_database_with(private(), async |service| {
+        let browser = MakerBrowser::signed_in(service).await;
+        for number in 1..=4 {
+            write(service, "ada@example.com", &format!("No. {number}")).await;
+        }
+        let focused = |page: &str| {
+            let row = page.split("<li").find(|row| row.contains(" autofocus>")).unwrap_or_default();
+            texts(row).concat()
+        };
+        let mark = async |page: &str, text: &str| {
+            let (row, _) = page.split_once(text).and_then(|(_, row)| row.split_once("</li>")).expect("a row");
+            browser.get(browser.submit(row, &[]).await.location()).await.text()
+        };
+        let list = browser.get("/desk/inbox").await.text();
+        assert_eq!(focused(&list), "");
+        let marked = mark(&list, "No. 3").await;
+        assert_eq!(
+            (texts(&marked), focused(&marked)),
+            (["No. 4", "No. 2", "No. 1"].map(str::to_owned).into(), "No. 2".into())
+        );
+        let undone = browser.get(browser.submit(form_to(&marked, "/unanswered"), &[]).await.location()).await.text();
+        assert_eq!((texts(&undone).len(), focused(&undone)), (4, "No. 3".to_owned()));
+        assert!(undone.contains("The message is marked as not answered."), "{undone}");
+        assert_eq!(focused(&mark(&undone, "No. 1").await), "No. 2", "after the oldest, the one before");
+        let all = browser.get("/desk/inbox?filter=all").await.text();
+        let marked = mark(&all, "No. 4").await;
+        assert_eq!((texts(&marked).len(), focused(&marked)), (4, "No. 3".to_owned()));
+        assert!(!browser.get("/desk/inbox?done=answered&message=x").await.text().contains("autofocus"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_message_leads_to_the_next_one_of_its_kind() {
+    on_each_database_with(private(), async |service| {
+        let browser = MakerBrowser::signed_in(service).await;
+        for number in 1..=4 {
+            write(service, "ada@example.com", &format!("No. {number}")).await;
+        }
+        let all = paths(&browser.get("/desk/inbox").await.text());
+        browser.post(&format!("{}/answered", all[1]), &[]).await;
+        let beside =
+            async |at: usize| paths(browser.get(&all[at]).await.text().split_once("class=\"pager\"").unwrap().1);
+        let discard = |at: usize| format!("{}/discard", all[at]);
+        assert_eq!(beside(0).await, [all[2].as_str(), &discard(0)], "the newest one that is not answered");
+        assert_eq!(beside(2).await, [all[0].as_str(), &all[3], &discard(2)]);
+        assert_eq!(beside(1).await, [all[0].as_str(), &all[2], &discard(1)], "from an answered one to any other");
     })
     .await;
 }
@@ -97,7 +162,7 @@ async fn a_list_leads_from_page_to_page_and_marking_a_message_stays_on_the_page(
         let row = row.split("</li>").next().expect("its end");
         let marked = browser.submit(row, &[]).await;
         let page = browser.get(marked.location()).await.text();
-        assert!(page.contains("The message is marked as answered."));
+        assert!(page.contains("is marked as answered."));
         assert_eq!(texts(&page), range(70, 21), "the same page of all messages");
         assert_eq!(texts(&browser.get("/desk/inbox").await.text()).len(), 50);
     })

@@ -51,7 +51,7 @@ async fn pages(service: &Service, browser: &MakerBrowser<'_>) -> Vec<(String, An
         ("/desk/inbox", &[("search", "<script>")][..]),
         ("/desk/people", &[("search", "a'b&")]),
         ("/desk/people", &[("search", HOSTILE)]),
-        ("/desk/people/person", &[email]),
+        ("/desk/people/person", &[("email", "a'b&c=d`f@example.com")]),
         ("/desk/people/erase", &[email]),
         ("/desk/people/erase", &[email, ("sure", "yes")]),
     ] {

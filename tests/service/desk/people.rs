@@ -96,8 +96,10 @@ async fn a_persons_page_and_its_file_have_all_that_the_command_prints() {
         }
         let message = markup::attributes(&page, "a", "href").into_iter().find(|link| link.starts_with("/desk/inbox/"));
         assert!(browser.get(&message.expect("the message")).await.text().contains("One\n"));
+        assert!(page.contains("dir=\"auto\">One &lt;b&gt;two"), "the link is its beginning: {page}");
+        assert!(page.contains("<dt>first seen</dt><dd>15 Nov 2026, 12:00 UTC</dd>"), "as everywhere: {page}");
         let file = browser.post("/desk/people/record", &[("email", "ada@example.com")]).await;
-        assert_eq!(file.header("content-disposition"), "attachment; filename=\"person.json\"");
+        assert_eq!(file.header("content-disposition"), "attachment; filename=\"person-2026-11-15.json\"");
         assert_eq!(file.media_type(), "application/json");
         assert_eq!(file.text(), data(service, &["people", "show", "ada@example.com", "--json"]));
         for unknown in
@@ -120,22 +122,33 @@ async fn a_person_is_suppressed_allowed_again_and_erased_after_a_question() {
         let suppressed = browser.post("/desk/people/suppress", &ada).await;
         assert_eq!(suppressed.location(), format!("{path}?done=suppressed"));
         let page = browser.get(suppressed.location()).await.text();
-        assert!(
-            page.contains("The address is suppressed: it gets no mail") && page.contains("Allow mail again"),
-            "{page}"
-        );
+        for shown in [
+            "The address is suppressed: it gets no mail",
+            "<dt>updates</dt><dd>no (opted in, but suppressed)</dd>",
+            "UTC (by a maker or an import)",
+            "it gets the monthly letter again, because it is opted in",
+            "Allow mail again",
+        ] {
+            assert!(page.contains(shown), "{shown}: {page}");
+        }
         assert_eq!((&shown()["suppression"]["reason"], &shown()["updates"]), (&json!("makers"), &Value::Bool(false)));
         assert_eq!(browser.post("/desk/people/unsuppress", &ada).await.location(), format!("{path}?done=unsuppressed"));
         assert_eq!(shown()["updates"], true);
 
         let asked = browser.post("/desk/people/erase", &ada).await.text();
-        assert!(asked.contains("Erase this person?") && asked.contains("Backups, archives of the WAL"), "{asked}");
+        assert!(
+            asked.contains("Erase this person?") && asked.contains("Backups (continuous ones, too), exported lists"),
+            "{asked}"
+        );
         assert_eq!(shown()["downloads"], 1, "asking erases nothing");
         assert!(markup::attributes(&asked, "a", "href").contains(&path), "the way back");
         let (_, form) = asked.split_once("<main").expect("the page");
         let erased = browser.submit(form, &[]).await.text();
         assert!(erased.contains("ada@example.com was erased (downloads and joins: 1, opt-ins: 1"), "{erased}");
-        assert!(erased.contains("<code>people erase --vacuum</code> clears them"), "{erased}");
+        assert!(
+            erased.contains("<code>porchlight people erase ADDRESS --vacuum</code> clears them, also for somebody who is erased already"),
+            "{erased}"
+        );
         assert_eq!(browser.get(&path).await.status, 404);
         assert_eq!(run(service, &["people", "show", "ada@example.com"]).0, 1);
         let again = browser.submit(form, &[]).await;
@@ -166,10 +179,12 @@ async fn somebody_who_is_in_no_list_is_found_by_the_whole_address() {
         service.post("/api/contact", &json!({ "email": "Eve@example.com", "message": "Hi" })).await.expect_ok();
         let found = browser.post("/desk/people", &[("search", "eve@example.com")]).await.text();
         assert!(people(&found).is_empty() && found.contains("Look up <bdi>eve@example.com</bdi>"), "{found}");
+        assert!(found.contains("A search looks at the beginning of an address"), "{found}");
         let eve = [("email", "eve@example.com")];
         let page = browser.post("/desk/people/person", &eve).await.text();
         assert!(page.contains("from &lt;Eve@example.com&gt;") || page.contains("Eve@example.com"), "{page}");
-        assert!(browser.post("/desk/people/suppress", &eve).await.text().contains("Allow mail again"));
+        let page = browser.post("/desk/people/suppress", &eve).await.text();
+        assert!(page.contains("no letter until its owner opts in") && page.contains("Allow mail again"), "{page}");
         assert!(browser.post("/desk/people/erase", &[eve[0], ("sure", "yes")]).await.text().contains("messages: 1"));
 
         let nobody = [("email", "nobody@example.com")];

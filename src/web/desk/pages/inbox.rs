@@ -8,11 +8,12 @@ use super::confirm::Confirmation;
 use super::failure::DeskFailure;
 use super::form::Form;
 use super::pager::{link, pager, start};
-use super::visit::{INBOX as PATH, PEOPLE, Visit, see_other};
+use super::visit::{INBOX as PATH, Visit, see_other};
 use crate::actions::{Discarded, delivery_in_words, discard_messages, inbox_page, retry_message};
 use crate::domain::contact::{MessageSearch, reference};
 use crate::domain::desk::Change;
 use crate::domain::limits::DESK_PAGE_ROWS;
+use crate::domain::paging::PageStart;
 use crate::domain::text::{excerpt, sanitize, sanitize_line};
 use crate::domain::time::Timestamp;
 use crate::store::{DeliveryState, InboxEntry, InboxFilter, InboxQuery};
@@ -51,6 +52,12 @@ async fn list(visit: &Visit<'_>, fields: &Form, query: InboxQuery) -> Result<Res
         json!({ "name": name, "path": link(PATH, &[("filter", filter.as_str())]), "current": is_current })
     });
     let place = ["older", "newer"].map(|name| (name, fields.text(name)));
+    let marked = find(visit, fields.text("message")).await.ok();
+    let next = marked.as_ref().and_then(|InboxEntry { received, answered_at, .. }| {
+        let is_marked = |entry: &InboxEntry| answered_at.is_none() && entry.received.id == received.id;
+        let next = page.items.iter().find(|entry| entry.received.id < received.id || is_marked(entry));
+        next.or(page.items.last())
+    });
     let shown = json!({
         "title": "Inbox",
         "filters": filters,
@@ -60,12 +67,16 @@ async fn list(visit: &Visit<'_>, fields: &Form, query: InboxQuery) -> Result<Res
         "note": note,
         // Where marking one as answered leads back to.
         "place": place,
+        "answered": marked.as_ref().filter(|entry| entry.answered_at.is_some()).map(row),
+        // Has the focus, so that the maker goes on from there.
+        "next": next.map(|entry| entry.received.id),
         "pager": pager(&page, (PATH, &of_list), searched.is_some(), |entry| entry.received.id.to_string()),
     });
     Ok(visit.page("inbox.html", PATH, shown))
 }
 
-fn row(entry: &InboxEntry) -> Value {
+/// A message in a list.
+pub(super) fn row(entry: &InboxEntry) -> Value {
     let contact = &entry.received.contact;
     let text = excerpt(&sanitize_line(contact.text.as_str()), ROW_CHARS);
     json!({
@@ -101,23 +112,29 @@ fn path_of(entry: &InboxEntry) -> String {
 pub(super) async fn message(visit: &Visit<'_>, id: &str) -> Result<Response, DeskFailure> {
     let entry = find(visit, id).await?;
     let (received, contact) = (&entry.received, &entry.received.contact);
-    let person = visit.database().person_key(&contact.email).await?;
+    let filter = if entry.answered_at.is_none() { InboxFilter::Unanswered } else { InboxFilter::All };
+    let beside = async |start| -> Result<Option<String>, DeskFailure> {
+        let query = InboxQuery { filter, search: None };
+        Ok(visit.database().inbox_page(&query, &start, 1).await?.first().map(path_of))
+    };
+    let newer = beside(PageStart::NewerThan(received.id)).await?;
+    let older = beside(PageStart::OlderThan(received.id)).await?;
     let shown = json!({
         "title": format!("Message {}", reference(received.id)),
         "path": path_of(&entry),
         "reference": reference(received.id),
         "name": contact.name().map(sanitize_line),
         "email": sanitize_line(contact.email.as_typed()),
-        "person": person.map(|key| format!("{PEOPLE}/{key}")),
         "text": sanitize(contact.text.as_str().trim()),
         "answer": received.answer_link(),
         "at": received.at.rfc3339(),
         "when": received.at.minute(),
         "is_mailed": entry.state == DeliveryState::Sent,
-        "mail": delivery_in_words(&entry),
+        "mail": delivery_in_words(&entry, Timestamp::minute),
         "error": entry.last_error.as_deref().filter(|_| entry.state != DeliveryState::Sent).map(sanitize_line),
         "has_relay": visit.app.settings.mail.is_some(),
         "answered": entry.answered_at.map(Timestamp::minute),
+        "pager": { "newer": newer, "older": older, "form": null },
     });
     Ok(visit.page("inbox_message.html", PATH, shown))
 }
@@ -127,15 +144,22 @@ pub(super) async fn mark_answered(visit: &Visit<'_>, id: &str, form: &Form) -> R
     let entry = find(visit, id).await?;
     visit.database().mark_answered(&[entry.received.id], Some(visit.now)).await?;
     visit.record(Change::MarkedAnswered(1)).await;
-    let list = ["filter", "older", "newer"].map(|name| (name, form.text(name)));
-    Ok(see_other(&link(PATH, &[&list[..], &[("done", "answered")]].concat())))
+    Ok(back_to_list(form, &entry, "answered"))
 }
 
-pub(super) async fn mark_unanswered(visit: &Visit<'_>, id: &str) -> Result<Response, DeskFailure> {
+/// Leads to the list that the form is of, and to the place of the message there.
+fn back_to_list(form: &Form, entry: &InboxEntry, done: &str) -> Response {
+    let (list, id) = (["filter", "older", "newer"].map(|name| (name, form.text(name))), entry.received.id.to_string());
+    see_other(&link(PATH, &[&list[..], &[("done", done), ("message", &id)]].concat()))
+}
+
+/// Leads back to the list if that undoes a mark, and else to the message.
+pub(super) async fn mark_unanswered(visit: &Visit<'_>, id: &str, form: &Form) -> Result<Response, DeskFailure> {
     let entry = find(visit, id).await?;
     visit.database().mark_answered(&[entry.received.id], None).await?;
     visit.record(Change::MarkedUnanswered(1)).await;
-    Ok(see_other(&path_of(&entry)))
+    let is_undone = !form.text("filter").is_empty();
+    Ok(if is_undone { back_to_list(form, &entry, "unanswered") } else { see_other(&path_of(&entry)) })
 }
 
 pub(super) async fn retry(visit: &Visit<'_>, id: &str) -> Result<Response, DeskFailure> {

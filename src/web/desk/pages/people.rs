@@ -9,19 +9,21 @@ use serde_json::{Value, json};
 use super::confirm::Confirmation;
 use super::failure::DeskFailure;
 use super::form::Form;
+use super::inbox;
 use super::pager::{link, pager, start};
-use super::visit::{INBOX, PEOPLE as PATH, Visit, see_other};
+use super::visit::{PEOPLE as PATH, Visit, see_other};
 use crate::actions::{
     LEFT_ELSEWHERE, PeoplePage, PersonFailure, erase_person, find_person, people_page, person_facts, person_history,
     person_json, suppress_person, unsuppress_person,
 };
-use crate::domain::contact::reference;
 use crate::domain::desk::Change;
 use crate::domain::limits::DESK_PAGE_ROWS;
 use crate::domain::mail::EmailAddress;
 use crate::domain::people::{PeopleQuery, PeopleSearch, Person, PersonKey, PersonState};
 use crate::domain::statistics::PeopleTotals;
 use crate::domain::text::{quantity, sanitize_line};
+use crate::domain::time::{Day, Timestamp};
+use crate::store::PersonRecord;
 use crate::web::dashboard::format::grouped;
 
 /// The filters, and what the page calls them. `None` is everybody.
@@ -55,7 +57,7 @@ async fn list(visit: &Visit<'_>, fields: &Form, searched: Option<&str>) -> Resul
     let query = PeopleQuery { search, state, since: None };
     let PeoplePage { page, notes } =
         people_page(visit.database(), &query, &start(fields, PersonKey::parse), DESK_PAGE_ROWS).await?;
-    // Somebody who only wrote, or is suppressed and nothing else, is in no list.
+    // Somebody who neither downloaded nor joined is in no list.
     let exact = searched.and_then(|text| EmailAddress::parse(text).ok());
     let exact = exact.filter(|email| page.items.iter().all(|(_, person)| person.email.key() != email.key()));
     let totals = visit.app.service.cached_totals.recent(visit.database(), visit.now).await?;
@@ -124,7 +126,7 @@ pub(super) async fn person(visit: &Visit<'_>, key: &str) -> Result<Response, Des
 
 /// Somebody who may be in no list, and has no key.
 pub(super) async fn person_by_address(visit: &Visit<'_>, form: &Form) -> Result<Response, DeskFailure> {
-    show(visit, &address(form)?).await
+    lead_to(visit, &address(form)?, "").await
 }
 
 async fn show(visit: &Visit<'_>, email: &EmailAddress) -> Result<Response, DeskFailure> {
@@ -135,19 +137,20 @@ async fn show(visit: &Visit<'_>, email: &EmailAddress) -> Result<Response, DeskF
         Err(failure) => return Err(failure.into()),
     };
     let history = record.as_ref().map(person_history).unwrap_or_default().into_iter();
-    let messages = record.iter().flat_map(|record| &record.messages).map(|entry| {
-        let id = entry.received.id;
-        json!({ "path": format!("{INBOX}/{id}"), "reference": reference(id) })
+    let history = history.map(|(at, text)| json!({ "at": at.rfc3339(), "when": at.minute(), "text": text }));
+    let months = record.iter().flat_map(|record| &record.months).map(|month| {
+        let when = Timestamp::parse(&format!("{month}-01")).map(|start| Day::of(start).month_and_year());
+        json!({ "at": month, "when": when, "text": "letter of the month sent or attempted" })
     });
     let shown = json!({
         "title": "Person",
         "email": sanitize_line(email.as_typed()),
         "unknown": unknown,
-        "facts": record.as_ref().map(|record| person_facts(record, base_url)),
+        "facts": record.as_ref().map(|record| person_facts(record, base_url, Timestamp::minute)),
         "is_suppressed": record.as_ref().is_some_and(|record| record.suppression.is_some()),
-        "history": history.map(|(at, text)| json!({ "at": at.rfc3339(), "when": at.minute(), "text": text })).collect::<Vec<_>>(),
-        "messages": messages.collect::<Vec<_>>(),
-        "months": record.as_ref().map(|record| &record.months[..]).unwrap_or_default(),
+        "is_opted_in": record.as_ref().is_some_and(PersonRecord::is_opted_in),
+        "history": history.chain(months).collect::<Vec<_>>(),
+        "messages": record.iter().flat_map(|record| &record.messages).map(inbox::row).collect::<Vec<_>>(),
     });
     Ok(visit.page("person.html", PATH, shown))
 }
@@ -156,15 +159,15 @@ async fn show(visit: &Visit<'_>, email: &EmailAddress) -> Result<Response, DeskF
 pub(super) async fn record(visit: &Visit<'_>, form: &Form) -> Result<Response, DeskFailure> {
     let record = find_person(visit.database(), &address(form)?).await?;
     let file = format!("{:#}\n", person_json(&record, &visit.app.base_url));
-    let headers = [(CONTENT_TYPE, "application/json"), (CONTENT_DISPOSITION, "attachment; filename=\"person.json\"")];
-    Ok((headers, file).into_response())
+    let disposition = format!("attachment; filename=\"person-{}.json\"", visit.now.date());
+    Ok(([(CONTENT_TYPE, "application/json"), (CONTENT_DISPOSITION, &disposition)], file).into_response())
 }
 
 pub(super) async fn suppress(visit: &Visit<'_>, form: &Form) -> Result<Response, DeskFailure> {
     let email = address(form)?;
     suppress_person(visit.database(), &email, visit.now).await?;
     visit.record(Change::SuppressedPerson).await;
-    changed(visit, &email, "suppressed").await
+    lead_to(visit, &email, "suppressed").await
 }
 
 pub(super) async fn unsuppress(visit: &Visit<'_>, form: &Form) -> Result<Response, DeskFailure> {
@@ -172,13 +175,13 @@ pub(super) async fn unsuppress(visit: &Visit<'_>, form: &Form) -> Result<Respons
     if unsuppress_person(visit.database(), &email).await?.is_some() {
         visit.record(Change::UnsuppressedPerson).await;
     }
-    changed(visit, &email, "unsuppressed").await
+    lead_to(visit, &email, "unsuppressed").await
 }
 
 /// Leads to the page of a person, if there is a path that names the person.
-async fn changed(visit: &Visit<'_>, email: &EmailAddress, done: &str) -> Result<Response, DeskFailure> {
+async fn lead_to(visit: &Visit<'_>, email: &EmailAddress, done: &str) -> Result<Response, DeskFailure> {
     match visit.database().person_key(email).await? {
-        Some(key) => Ok(see_other(&format!("{PATH}/{key}?done={done}"))),
+        Some(key) => Ok(see_other(&link(&format!("{PATH}/{key}"), &[("done", done)]))),
         None => show(visit, email).await,
     }
 }

@@ -121,7 +121,7 @@ async fn change(app: &App, place: &Place, head: &Parts, body: Body) -> Result<Re
         ["inbox"] => inbox::search(&visit, &form).await,
         ["inbox", "retry"] => inbox::retry_all(&visit).await,
         ["inbox", id, "answered"] => inbox::mark_answered(&visit, id, &form).await,
-        ["inbox", id, "unanswered"] => inbox::mark_unanswered(&visit, id).await,
+        ["inbox", id, "unanswered"] => inbox::mark_unanswered(&visit, id, &form).await,
         ["inbox", id, "retry"] => inbox::retry(&visit, id).await,
         ["inbox", id, "discard"] => inbox::discard(&visit, id).await,
         ["people"] => people::search(&visit, &form).await,

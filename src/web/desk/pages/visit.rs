@@ -129,6 +129,7 @@ const DONE: [(&str, &str); 17] = [
     ("session-ended", "The session is ended."),
     ("signed-out", "You are signed out."),
     ("answered", "The message is marked as answered."),
+    ("unanswered", "The message is marked as not answered."),
     ("retried", "What was not mailed is mailed within half a minute."),
     ("saved", "The draft is saved."),
     ("tested", "A test copy is on its way to you."),
@@ -141,7 +142,7 @@ const DONE: [(&str, &str); 17] = [
     ("withdrawn", "The release is withdrawn: nobody can download it any more."),
     ("restored", "The release is offered again."),
     ("suppressed", "The address is suppressed: it gets no mail, even if it opts in."),
-    ("unsuppressed", "The address is no longer suppressed. If it is opted in, it gets the monthly letter."),
+    ("unsuppressed", "The address is no longer suppressed."),
 ];
 
 pub(super) fn done(query: Option<&str>) -> Option<&'static str> {
