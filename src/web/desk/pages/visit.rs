@@ -124,7 +124,7 @@ pub(super) fn see_other(location: &str) -> Response {
 }
 
 /// What a page says that follows a change, by the word in its query.
-const DONE: [(&str, &str); 17] = [
+const DONE: &[(&str, &str)] = &[
     ("site-read", "The site is read again on every instance, within a few seconds."),
     ("session-ended", "The session is ended."),
     ("signed-out", "You are signed out."),
