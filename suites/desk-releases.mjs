@@ -123,7 +123,11 @@ const withJavaScript = (line) => async ({ page, desk }) => {
   await summary(page, 'Channel').click();
   await expectTabs(page);
   await page.getByLabel('Version').focus();
-  await page.keyboard.type('1.3.0');
+  await page.keyboard.type('one');
+  await key(page, 'Enter');
+  await failed(/version cannot be used/);
+  await expectFocus(page, page.getByLabel('Version'), 'what cannot be used');
+  await write(page, { Version: '1.3.0' });
   await key(page, 'Enter');
   await failed(/already published; choose a higher one/);
   await expectFocus(page, publish, 'the button');

@@ -36,27 +36,37 @@ if (draft) {
   const said = document.querySelector('#saved');
   let timer;
   let saving = Promise.resolve();
+  // It is read aloud only if it says something else.
+  const say = (text) => said.textContent === text || (said.textContent = text);
   const save = async () => {
     const fields = new FormData(draft);
     fields.delete('image');
     fields.set('then', 'json');
-    const answer = await fetch(draft.action, { method: 'POST', body: fields }).catch(() => null);
-    if (!answer?.ok) {
-      said.textContent = answer?.status === 422 ? 'Not saved: press Save to see why.' : 'Not saved: the service does not answer. It is tried again.';
-      if (answer?.status !== 422) timer = setTimeout(() => (saving = saving.then(save)), 5000);
+    const answer = await fetch(draft.action, { method: 'POST', body: fields });
+    if (answer.status >= 400 && answer.status < 500) {
+      // A page that says why; to see it with Save would lose what is typed.
+      const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+      say(`Not saved: ${page.querySelector('main p').textContent}`);
       return;
     }
     const { saved, at } = await answer.json();
     draft.elements.saved.value = saved;
-    said.textContent = `Saved at ${at} UTC`;
-    const place = frame.contentWindow.scrollY;
+    say(`Saved at ${at} UTC`);
+    // A link in the letter may have led the frame to where it cannot be looked at.
+    const place = frame.contentDocument?.defaultView.scrollY ?? 0;
     frame.addEventListener('load', () => frame.contentWindow.scrollTo(0, place), { once: true });
-    frame.contentWindow.location.reload();
+    frame.contentWindow.location.replace(frame.src);
+  };
+  const saveNext = () => {
+    saving = saving.then(save).catch(() => {
+      say('Not saved: the service does not answer. It is tried again.');
+      timer = setTimeout(saveNext, 5000);
+    });
   };
   draft.addEventListener('input', (event) => {
     if (event.target.type === 'file') return;
     clearTimeout(timer);
-    timer = setTimeout(() => (saving = saving.then(save)), 1000);
+    timer = setTimeout(saveNext, 1000);
   });
   draft.addEventListener('change', (event) => {
     if (event.target.type === 'file') draft.requestSubmit(draft.querySelector('[value=save]'));
@@ -82,10 +92,15 @@ const refresh = async () => {
   const page = answer?.ok && new DOMParser().parseFromString(await answer.text(), 'text/html');
   const now = page && page.querySelector('#progress');
   if (now) {
-    const focused = live().contains(document.activeElement);
+    const before = live().contains(document.activeElement) && document.activeElement.textContent;
     live().replaceWith(now);
-    if (focused) now.querySelector('button')?.focus();
-    document.querySelector('#who + dl')?.replaceWith(page.querySelector('#who + dl') ?? '');
+    // Enter must not go on with what another window has just stopped.
+    const button = now.querySelector('button');
+    if (before) (button?.textContent === before ? button : document.querySelector('main')).focus();
+    const ended = document.querySelector('#ended');
+    const [who, whoNow] = [document, page].map((each) => each.querySelector('section[aria-labelledby=who]'));
+    if (whoNow && !who?.contains(document.activeElement)) who ? who.replaceWith(whoNow) : ended.after(whoNow);
+    if (!live()) ended.textContent = now.querySelector('[data-sentence]').textContent;
   }
   if (live()) setTimeout(refresh, 2000);
 };
@@ -122,6 +137,7 @@ if (upload) {
   const sending = upload.querySelector('.sending');
   const [bar, sentence, cancel] = ['progress', 'p', 'button'].map((name) => sending.querySelector(name));
   const failure = upload.querySelector('[data-failure]');
+  const arrived = upload.querySelector('[role=status]');
   const publish = upload.querySelector('button.button');
   const hasFiles = (event) => event.dataTransfer?.types.includes('Files');
   const mark = (on) => document.body.classList.toggle('dropping', on);
@@ -142,13 +158,18 @@ if (upload) {
     (upload.elements.version.value ? publish : upload.elements.version).focus();
   });
 
-  const end = (text) => {
+  /** With the name of the field that cannot be used. */
+  const end = (text, name) => {
     request = undefined;
     sending.hidden = true;
     publish.disabled = false;
+    arrived.textContent = '';
     failure.textContent = text;
     failure.hidden = false;
-    publish.focus();
+    const field = upload.elements[name];
+    field?.setAttribute('aria-invalid', 'true');
+    field?.closest('details').setAttribute('open', '');
+    (field ?? publish).focus();
   };
   const megabytes = (bytes) => Math.floor(bytes / 1e6).toLocaleString('en');
   const wait = (seconds) => {
@@ -172,17 +193,20 @@ if (upload) {
       sentence.textContent = loaded < total
         ? `${megabytes(loaded)} of ${megabytes(total)} MB, ${wait(left)}`
         : 'All of it has arrived, and is being checked.';
+      if (loaded === total) arrived.textContent = sentence.textContent;
     });
     request.addEventListener('load', () => {
       const page = new DOMParser().parseFromString(request.responseText, 'text/html');
       if (request.status === 200) location.assign(request.responseURL);
-      else end((page.querySelector('#refused') ?? page.querySelector('main p'))?.textContent ?? 'The service did not answer as expected. Try again.');
+      else end((page.querySelector('#refused') ?? page.querySelector('main p'))?.textContent ?? 'The service did not answer as expected. Try again.',
+        page.querySelector('main [aria-invalid]')?.name);
     });
     request.addEventListener('error', () => end('The connection was lost, and nothing was published. Press the button to try again.'));
     request.addEventListener('abort', () => end('The upload was cancelled. Nothing was published.'));
     request.open('POST', upload.action);
     request.send(new FormData(upload));
     failure.hidden = true;
+    upload.querySelector('[aria-invalid]')?.removeAttribute('aria-invalid');
     publish.disabled = true;
     sentence.textContent = 'The upload begins.';
     bar.value = 0;
