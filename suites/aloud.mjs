@@ -6,11 +6,13 @@ const BLOCKS = {
   form: 'form', article: 'article', figure: 'figure', group: 'group', list: 'list', listitem: '•', heading: 'heading', paragraph: '',
   status: 'status', alert: 'alert', table: 'table', row: 'row', textbox: 'edit', checkbox: 'check box', button: 'button',
   DisclosureTriangle: 'disclosure', Details: '', DescriptionList: 'list of terms', term: 'term', definition: 'definition', image: 'image',
-  blockquote: 'quote', separator: 'separator', search: 'search', searchbox: 'search field',
+  blockquote: 'quote', separator: 'separator', search: 'search', searchbox: 'search field', combobox: 'edit with suggestions', Date: 'date',
+  progressbar: 'progress bar', Iframe: 'frame',
 };
-const CONTROLS = ['link', 'button', 'textbox', 'searchbox', 'checkbox', 'DisclosureTriangle'];
+const CONTROLS = ['link', 'button', 'textbox', 'searchbox', 'checkbox', 'DisclosureTriangle', 'combobox', 'Date', 'progressbar', 'Iframe'];
 /** Said as a whole: what is in them is their name. */
-const LEAVES = ['heading', 'textbox', 'searchbox', 'checkbox', 'button', 'DisclosureTriangle', 'image', 'term'];
+const LEAVES = ['heading', 'textbox', 'searchbox', 'checkbox', 'button', 'DisclosureTriangle', 'image', 'term', 'combobox', 'Date', 'progressbar', 'Iframe'];
+const FIELDS = ['textbox', 'searchbox', 'combobox'];
 /** Parts of a line. */
 const INLINE = ['StaticText', 'InlineTextBox', 'ListMarker', 'LineBreak', 'link'];
 /** Nothing is said for them if they have no content. */
@@ -120,7 +122,8 @@ class Reading {
       kind === 'DisclosureTriangle' && (is('expanded') ? 'expanded' : 'collapsed'),
       this.current.has(node.backendDOMNodeId) && 'current page',
       node.description?.value && `described as “${node.description.value}”`,
-      ['textbox', 'searchbox'].includes(kind) && (value ? `contains “${value.length > 80 ? `${value.slice(0, 60)}…” (${value.length} characters)` : `${value}”`}` : 'empty'),
+      kind === 'progressbar' && `${value} of ${property(node, 'valuemax')}`,
+      FIELDS.includes(kind) && (value ? `contains “${value.length > 80 ? `${value.slice(0, 60)}…” (${value.length} characters)` : `${value}”`}` : 'empty'),
     ].filter(Boolean);
     const word = kind === 'heading' ? `heading ${property(node, 'level')}` : kind === 'list' ? `list of ${this.#children(node).length}` : BLOCKS[kind] ?? '';
     const called = name(node).replace(/\s+/g, ' ').trim();

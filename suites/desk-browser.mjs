@@ -1,45 +1,32 @@
-// usage: node desk-browser.mjs DESK chromium|firefox
-// DESK is what `emptyDesk` of desk-service.mjs gives, as JSON.
-// The desk in a real browser: what makers do there, without JavaScript, and the keys that there are with it.
+// usage: node desk-browser.mjs DESK OTHER_DESK chromium|firefox
+// The desks are what `sendingDesk` of desk-service.mjs gives, as JSON.
+// The desk in a real browser: what makers do there, without JavaScript, and what there is with it.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { runCases } from './browser-cases.mjs';
 import { fill } from './desk-data.mjs';
+import { letters, lettersPlain } from './desk-letters.mjs';
+import { releasesOverLine, releasesPlain } from './desk-releases.mjs';
 import { press, search } from './desk-states.mjs';
+import { expectDone, expectFocus, expectHeading, expectTabs, follow, key, menu, opening, row, signIn, signOut } from './desk-steps.mjs';
 
-const [, , json, name] = process.argv;
-const desk = JSON.parse(json);
+const [, , ...args] = process.argv;
+const name = args.pop();
+const [desk, other] = args.map((json) => JSON.parse(json));
 const { launch } = await import(`./${name}.mjs`);
 
-const follow = (page, name, within = page.locator('main')) =>
-  Promise.all([page.waitForEvent('load'), within.getByRole('link', { name: new RegExp(`^${name}`) }).first().click()]);
-const menu = (page, name) => follow(page, name, page.getByRole('navigation', { name: 'Desk' }));
-const row = (page, text) => page.locator('.rows > li').filter({ hasText: text });
-const expectHeading = async (page, text) => assert.equal(await page.getByRole('heading', { level: 1 }).innerText(), text);
-const expectDone = async (page, words) => assert.match(await page.getByRole('status').innerText(), words);
-
-async function signIn(page) {
-  await page.goto(desk.links.shift());
-  await press(page, 'Sign in');
-  await expectHeading(page, 'Overview');
-}
-async function signOut(page) {
-  await press(page, 'Sign out', page);
-  await expectDone(page, /signed out/);
-}
-
 /** Messages from people who are new, each with a word that no other has. */
-async function write(count) {
+async function receive(desk, count) {
   const writers = Array.from({ length: count }, () => crypto.randomUUID().slice(0, 13));
   const messages = writers.map((word) => ({ name: `Writer ${word}`, email: `${word}@example.com`, message: `Hello ${word}` }));
   await fill(desk.base, { messages });
   return messages;
 }
 
-const withoutJavaScript = async ({ page }) => {
-  const [first, second] = await write(2);
-  await fill(desk.base, { people: [{ email: first.email, updates: true }] });
-  await signIn(page);
+const withoutJavaScript = async ({ page, desk }) => {
+  const [first, second] = await receive(desk, 2);
+  await fill(desk.base, { people: [{ email: first.email }] });
+  await signIn(page, desk);
 
   await menu(page, 'Inbox');
   await page.keyboard.press('/');
@@ -97,22 +84,9 @@ const withoutJavaScript = async ({ page }) => {
   await expectHeading(page, 'Sign in');
 };
 
-/** Whether the element with the focus shows it. */
-const showsFocus = (page) =>
-  page.evaluate(() => {
-    const { outlineStyle, outlineWidth } = getComputedStyle(document.activeElement);
-    return outlineStyle !== 'none' && parseFloat(outlineWidth) >= 2;
-  });
-const expectFocus = async (page, locator, what) => {
-  assert.ok(await locator.evaluate((element) => element === document.activeElement), `${what} does not have the focus`);
-  assert.ok(await showsFocus(page), `${what} has the focus and does not show it`);
-};
-const key = (page, name) => page.keyboard.press(name);
-const opening = (page, name) => Promise.all([page.waitForEvent('load'), key(page, name)]);
-
-const byKeys = async ({ page }) => {
-  const messages = await write(4);
-  await signIn(page);
+const byKeys = async ({ page, desk }) => {
+  const messages = await receive(desk, 4);
+  await signIn(page, desk);
   await menu(page, 'Inbox');
   const links = page.locator('.rows > li p a');
   await key(page, 'j');
@@ -162,24 +136,31 @@ const byKeys = async ({ page }) => {
   await signOut(page);
 };
 
-const tabbing = async ({ page }) => {
-  await write(1);
-  await signIn(page);
-  await menu(page, 'Inbox');
-  const seen = [];
-  for (let presses = 0; presses < 60 && !seen.includes('Mark as answered'); presses += 1) {
-    await key(page, 'Tab');
-    const [text, tag] = await page.evaluate(() => [document.activeElement.innerText.split(':')[0].trim(), document.activeElement.localName]);
-    assert.ok(await showsFocus(page), `the focus is not seen on ${tag}: ${text}`);
-    seen.push(tag === 'input' ? 'search' : text);
+const tabbing = async ({ page, desk }) => {
+  await receive(desk, 1);
+  await signIn(page, desk);
+  for (const name of ['Inbox', 'People', 'Site', 'Activity']) {
+    await menu(page, name);
+    await expectTabs(page);
   }
-  for (const each of ['Skip to content', 'People', 'Sign out', 'search', 'Failed', 'Mark as answered'])
-    assert.ok(seen.some((text) => text.includes(each)), `Tab leads to ${seen.join(', ')}, and not to ${each}`);
+  await menu(page, 'Inbox');
+  await row(page, 'Writer').first().getByRole('link').click();
+  await page.getByRole('link', { name: 'Discard…' }).waitFor();
+  await expectTabs(page);
   await signOut(page);
 };
 
-await runCases(await launch(), desk.origin, undefined, {
-  'everything works without JavaScript': { javaScriptEnabled: false, run: withoutJavaScript },
-  'by keys': byKeys,
-  'by Tab, and the focus is seen': tabbing,
-});
+const plain = { javaScriptEnabled: false };
+/** Cases at either desk: those that change what all cases of a desk see are at different ones. */
+const at = (desk, cases) =>
+  Object.entries(cases).map(([name, { run, ...settings }]) => [name, { origin: desk.origin, run: (browser) => run({ ...browser, desk }), ...settings }]);
+await runCases(await launch(), desk.origin, undefined, Object.fromEntries([
+  ...at(other, { letters, 'by keys': { run: byKeys } }),
+  ...at(desk, {
+    'inbox and people without JavaScript': { ...plain, run: withoutJavaScript },
+    'letters without JavaScript': { ...plain, ...lettersPlain },
+    'releases without JavaScript': { ...plain, ...releasesPlain },
+    'by Tab, and the focus is seen': { run: tabbing },
+  }),
+  ...at(other, { releases: await releasesOverLine(other) }),
+]));

@@ -38,6 +38,38 @@ export const DISCARDED = { email: 'discarded@example.com', message: 'No name.' }
 
 export const LONG = { email: `${'a'.repeat(60)}@${'b'.repeat(60)}.${'c'.repeat(60)}.${'d'.repeat(60)}.example`, updates: true };
 
+/** The first can be sent; the second cannot yet. */
+export const DRAFTS = [
+  {
+    markdown: `---
+subject: What is new in November
+---
+# Bots that answer sooner
+
+[Read on](/releases), or <https://elsewhere.example/>.
+
+![A lamp above a small stage](stage.png)
+`,
+    images: ['stage.png', 'spare.png'],
+  },
+  { markdown: 'No heading yet.\n' },
+];
+
+/** One in each state. */
+const to = (state, { email }, more = {}) => ({ address: email, state, ...more });
+export const LETTERS = [
+  { subject: 'Sending it', run: 'service', recipients: [to('sent', PEOPLE[0]), to('waiting', PEOPLE[6]), to('waiting', PEOPLE[9])] },
+  {
+    subject: 'What is <b>new</b> in November', run: 'stopped', stop_reason: `The mail server said: 554 5.7.1 ${'x'.repeat(60)}`,
+    recipients: [to('refused', LONG, { last_error: `554 5.7.1 <b>${'y'.repeat(60)}</b>` }), to('waiting', PEOPLE[0])],
+  },
+  { subject: 'By hand', run: 'command', recipients: [to('sent', PEOPLE[0]), to('waiting', PEOPLE[6])] },
+  {
+    subject: 'Before', run: 'command', archived: 1,
+    recipients: [to('sent', PEOPLE[0]), to('sent', PEOPLE[6], { bounce: '5.1.1', bounced_at: 0 }), to('skipped', PEOPLE[3], { last_error: 'suppressed' })],
+  },
+];
+
 /** What people and programs type to break a page, or without a thought. */
 export const HOSTILE = [
   { name: '<script>alert(1)</script>', email: 'script@example.com', message: '</div><img src=x onerror=alert(1)> & "quotes" \' `code`\n\n</textarea>' },

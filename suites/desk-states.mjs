@@ -115,26 +115,6 @@ export function fullDeskStates(desk) {
       await press(page, 'Erase the person');
     }),
     'activity-older': to('/activity', older),
-    'letters-full': to('/letters'),
-    'releases-full': to('/releases'),
-    release: to('/release/1.4.0'),
-    'release-withdraw': to('/release/1.4.0/withdraw'),
-    'release-withdrawn': to('/release/1.3.0'),
-    draft: to('/letters', first),
-    'draft-without-a-subject': to('/letters', (page) => press(page, 'Write a letter')),
-    'draft-send': to('/letters', async (page) => {
-      await first(page);
-      await press(page, 'Send…');
-    }),
-    'draft-delete': to('/letters', async (page) => {
-      await first(page);
-      await follow(page, page.getByRole('link', { name: 'Delete…' }));
-    }),
-    letter: to('/letters', (page) => follow(page, page.locator('.stopped a'))),
-    'letter-recipients': to('/letters', async (page) => {
-      await follow(page, page.locator('.stopped a'));
-      await follow(page, page.getByRole('link', { name: 'refused' }));
-    }),
     'address-invalid': person(PEOPLE[0], async (page) => {
       await page.locator('main [name=email]').evaluateAll((fields) => fields.forEach((field) => (field.value = '<b>')));
       await press(page, 'Suppress');
@@ -156,6 +136,74 @@ export function fullDeskStates(desk) {
       await press(page, 'Sign out', page);
     },
     'inbox-answered': to('/inbox', (page) => press(page, /Mark as answered/)),
+  };
+}
+
+/** Of a draft that has no title yet. */
+const UNTITLED = 'No heading yet.';
+
+/** With the letters and releases of `publishingDesk`. */
+export function publishingDeskStates(desk) {
+  const { to } = ways(desk);
+  const letter = (subject, next) =>
+    to('/letters', async (page) => {
+      await follow(page, page.getByRole('link', { name: subject }));
+      await next?.(page);
+    });
+  const draft = (next) => letter('What is new in November', next);
+  /** With something that is no disk image, and other fields by their labels. */
+  const publish = (next, fields = {}) =>
+    to('/releases', async (page) => {
+      for (const summary of ['Publish a release', 'Channel, Sparkle and system']) await page.getByText(summary).click();
+      await page.getByLabel('Disk image').setInputFiles({ name: 'App.dmg', mimeType: 'application/x-apple-diskimage', buffer: Buffer.from('none') });
+      for (const [label, value] of Object.entries({ Version: '1.5.0', ...fields })) await page.getByLabel(label).fill(value);
+      await next(page);
+    });
+  return {
+    'letters-full': to('/letters'),
+    draft: draft(),
+    'draft-saved': draft(async (page) => {
+      // It is not saved, because other states show it.
+      const answer = { body: '{"saved":1,"at":"12:00"}', contentType: 'application/json' };
+      await page.route(page.url(), (route) => route.fulfill(answer), { times: 1 });
+      await page.getByLabel('Subject').fill('Another');
+      await page.getByText('Saved at 12:00 UTC').waitFor();
+    }),
+    'draft-not-yet': letter(UNTITLED),
+    'draft-send': draft((page) => press(page, 'Send…')),
+    'draft-send-not-yet': letter(UNTITLED, (page) => press(page, 'Send…')),
+    'draft-delete': draft((page) => follow(page, page.getByRole('link', { name: 'Delete…' }))),
+    'letter-sending': letter('Sending it'),
+    // What is shown next is another letter.
+    'letter-watched-to-its-end': letter('Sending it', async (page) => {
+      const sent = new URL('3'.repeat(64), page.url()).href;
+      await page.route(page.url(), (route) => route.continue({ url: sent }), { times: 1 });
+      await page.locator('#progress').getByText('Sent to 2 of 3 people.').waitFor();
+    }),
+    'letter-stopped': letter('What is <b>new</b>'),
+    'letter-not-finished': letter('By hand'),
+    'letter-sent': letter('Before'),
+    'letter-recipients': letter('Before', (page) => follow(page, page.locator('dt').getByRole('link', { name: 'sent' }))),
+    'letter-recipients-refused': letter('What is <b>new</b>', (page) => follow(page, page.getByRole('link', { name: 'refused' }))),
+    'releases-full': to('/releases'),
+    'releases-publish': publish(() => {}),
+    'releases-sending': publish(async (page) => {
+      await page.route('**/desk/releases', () => {}, { times: 1 });
+      await page.getByRole('button', { name: 'Publish' }).click();
+      await page.getByRole('button', { name: 'Cancel' }).waitFor();
+    }),
+    'releases-refused': publish(async (page) => {
+      await page.getByRole('button', { name: 'Publish' }).click();
+      await page.getByRole('alert').waitFor();
+    }),
+    // As without JavaScript.
+    'releases-refused-plain': publish(
+      (page) => Promise.all([page.waitForEvent('load'), page.evaluate(() => document.querySelector('form[data-upload]').submit())]),
+      { Notes: '# Fixed', Channel: 'Be ta' },
+    ),
+    release: to('/release/1.4.0'),
+    'release-withdraw': to('/release/1.4.0/withdraw'),
+    'release-withdrawn': to('/release/1.3.0'),
   };
 }
 

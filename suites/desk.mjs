@@ -1,4 +1,4 @@
-// usage: node desk.mjs FOLDER SMALL_DESK FULL_DESK EMPTY_DESK
+// usage: node desk.mjs FOLDER SMALL_DESK FULL_DESK EMPTY_DESK PUBLISHING_DESK
 // The desks are what functions of these names in desk-service.mjs give, as JSON.
 // Every page and state of the desk: axe-core finds nothing, nothing is wider than a phone, even with large letters, the console is
 // silent, nothing comes from another host, and pages are light. Their HTML is written to FOLDER.
@@ -6,12 +6,12 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { brotliCompressSync } from 'node:zlib';
 import { launch, sideways } from './chromium.mjs';
-import { deskStates, emptyDeskStates, fullDeskStates } from './desk-states.mjs';
+import { deskStates, emptyDeskStates, fullDeskStates, publishingDeskStates } from './desk-states.mjs';
 import { judge } from './judge.mjs';
 
 const [, , folder, ...json] = process.argv;
 const desks = json.map((desk) => JSON.parse(desk));
-const [small, full, empty] = desks;
+const [small, full, empty, publishing] = desks;
 const WORKERS = 2;
 const PATIENCE = 10_000;
 const PAGE_BUDGET = 30_000; // bytes of HTML and CSS, compressed with brotli
@@ -20,7 +20,10 @@ const SCRIPT_BUDGET = 20_000; // bytes of JavaScript, not compressed
 const MORE_ROWS = ['.rows > li:nth-child(n+9)'];
 const STATUS = {
   'sign-in-link-used': 422, 'address-invalid': 422, 'not-found': 404, 'session-ended': 403, 'from-elsewhere': 403,
+  'draft-send-not-yet': 422, 'releases-refused-plain': 422,
 };
+/** Of what a page asks for while it is shown. */
+const STATUS_IN_PLACE = { 'releases-refused': 409 };
 
 const findings = [];
 const scripts = new Map();
@@ -43,7 +46,8 @@ function watch(context) {
     if (protocol !== 'data:' && !desks.some((desk) => desk.origin === origin)) findings.push(`${shown.name}: a request to another host: ${request.url()}`);
   });
   context.on('console', (message) => {
-    const expected = shown.name in STATUS && message.text().includes(`the server responded with a status of ${STATUS[shown.name]}`);
+    const status = STATUS[shown.name] ?? STATUS_IN_PLACE[shown.name];
+    const expected = status && message.text().includes(`the server responded with a status of ${status}`);
     if (!expected) findings.push(`${shown.name}: the console says ${message.text()}`);
   });
   context.on('weberror', (error) => findings.push(`${shown.name}: ${error.error().message}`));
@@ -100,7 +104,7 @@ async function visit(page, shown, reach) {
 
 await mkdir(folder, { recursive: true });
 const browser = await launch();
-const waiting = Object.entries({ ...fullDeskStates(full), ...deskStates(small), ...emptyDeskStates(empty) });
+const waiting = Object.entries({ ...fullDeskStates(full), ...deskStates(small), ...emptyDeskStates(empty), ...publishingDeskStates(publishing) });
 const count = waiting.length;
 await Promise.all(
   Array.from({ length: WORKERS }, async () => {

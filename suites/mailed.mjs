@@ -11,12 +11,14 @@ export class Mailbox {
   #mails = [];
   #arrivals = new EventEmitter();
   #refuses;
+  /** Answers that are not given yet. */
+  #held;
 
-  static async open(refuses = () => false) {
+  static async open(refuses = () => false, port = 0) {
     const mailbox = new Mailbox();
     mailbox.#refuses = refuses;
     const server = createServer((socket) => mailbox.#converse(socket)).unref();
-    await new Promise((done) => server.listen(0, '127.0.0.1', done));
+    await new Promise((done) => server.listen(port, '127.0.0.1', done));
     mailbox.port = server.address().port;
     return mailbox;
   }
@@ -31,12 +33,24 @@ export class Mailbox {
         const part = received.slice(0, end);
         received = received.slice(end + (body ? 5 : 2));
         const refused = body && this.#refuses(part);
+        const held = body && this.#held;
         if (body && !refused) this.#keep(part);
         body = !body && /^DATA/i.test(part);
-        socket.write(refused ? '550 5.7.1 <b>no</b>\r\n' : body ? '354 go on\r\n' : '250 taken\r\n');
+        const said = refused ? '550 5.7.1 <b>no</b>\r\n' : body ? '354 go on\r\n' : '250 taken\r\n';
+        if (held) held.push(() => socket.write(said));
+        else socket.write(said);
         if (/^QUIT/i.test(part)) socket.end();
       }
     });
+  }
+
+  /** From now on mails are taken and not answered, until the function is called that is returned. */
+  hold() {
+    const held = (this.#held = []);
+    return () => {
+      this.#held = undefined;
+      for (const answer of held) answer();
+    };
   }
 
   #keep(mail) {
@@ -44,16 +58,31 @@ export class Mailbox {
     this.#arrivals.emit('mail');
   }
 
-  /** The path of a link in a mail to this person, once it has arrived. */
-  async link(to, pattern) {
+  /** The mails of which this is a part, once so many have arrived. */
+  async mails(pattern, count) {
     const signal = AbortSignal.timeout(PATIENCE);
     for (;;) {
-      const mail = this.#mails.find((text) => new RegExp(`^To:.*${to}`, 'm').test(text) && pattern.test(text));
-      if (mail) return pattern.exec(mail)[0];
+      const found = this.#mails.filter((text) => pattern.test(text));
+      if (found.length >= count) return found;
       await once(this.#arrivals, 'mail', { signal });
     }
   }
+
+  /** The path of a link in a mail to this person, once it has arrived. */
+  async link(to, pattern) {
+    const [mail] = await this.mails(new RegExp(`^To:.*${to}[^]*${pattern.source}`, 'm'), 1);
+    return pattern.exec(mail)[0];
+  }
 }
+
+/** For a service whose mail goes to this port. */
+export const mailSettings = (port) => ({
+  PORCHLIGHT_SMTP_URL: `smtp://127.0.0.1:${port}?tls=off`, PORCHLIGHT_MAIL_FROM: 'hello@troupe.example', PORCHLIGHT_CONTACT_TO: 'makers@troupe.example',
+});
+/** For one that sends letters, too. */
+export const letterSettings = (port) => ({
+  ...mailSettings(port), PORCHLIGHT_BASE_URL: 'https://troupe.example', PORCHLIGHT_POSTAL_ADDRESS: 'Troupe, 1 Stage Road', PORCHLIGHT_LETTERS_ARCHIVE: 'yes',
+});
 
 /** All that a letter can have. */
 const LETTER = `# What is new
@@ -82,11 +111,7 @@ Bots answer *sooner*[^1]. [Read on](/releases), or <https://elsewhere.example/>.
  */
 export async function mailedPages(start) {
   const mailbox = await Mailbox.open();
-  const service = await start({
-    PORCHLIGHT_BASE_URL: 'https://troupe.example', PORCHLIGHT_SMTP_URL: `smtp://127.0.0.1:${mailbox.port}?tls=off`,
-    PORCHLIGHT_MAIL_FROM: 'hello@troupe.example', PORCHLIGHT_CONTACT_TO: 'makers@troupe.example',
-    PORCHLIGHT_POSTAL_ADDRESS: 'Troupe, 1 Stage Road', PORCHLIGHT_CONFIRM_UPDATES: 'yes', PORCHLIGHT_LETTERS_ARCHIVE: 'yes',
-  });
+  const service = await start({ ...letterSettings(mailbox.port), PORCHLIGHT_CONFIRM_UPDATES: 'yes' });
   const confirmation = async (name) => {
     const headers = { 'Content-Type': 'application/json' };
     await fetch(`${service.base}/api/download`, { method: 'POST', headers, body: JSON.stringify({ email: `${name}@example.com`, updates: true }) });

@@ -2,7 +2,7 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { emptyDesk, fullDesk, smallDesk } from './desk-service.mjs';
+import { emptyDesk, fullDesk, publishingDesk, sendingDesk, smallDesk } from './desk-service.mjs';
 import { Https } from './https.mjs';
 import { mailedPages } from './mailed.mjs';
 import { savePages } from './pages.mjs';
@@ -80,7 +80,7 @@ const SUITES = {
   firefox: (context) => reporting(inBrowser('browser.mjs', context, 'firefox')),
   axe: async (context) => inBrowser('axe.mjs', context, await context.mailed()),
   'screen-reader': async ({ base, node, mailed, desks, record }) =>
-    reporting(node(join(HERE, 'screen-reader.mjs'), base, await mailed(), await desks.small(), ...record)),
+    reporting(node(join(HERE, 'screen-reader.mjs'), base, await mailed(), await desks.small(), await desks.publishing(), ...record)),
   dashboard: async ({ serve, tmp, node, java }) => {
     const port = await freePort();
     const base = await serve({ PORCHLIGHT_OPS_LISTEN: `127.0.0.1:${port}` });
@@ -91,16 +91,16 @@ const SUITES = {
     await validate({ node, java }, [file]);
   },
   desk: async ({ desks, tmp, node, java }) => {
-    const [small, full, empty] = await Promise.all([desks.small(), desks.full(), desks.empty()]);
+    const four = await Promise.all([desks.small(), desks.full(), desks.empty(), desks.publishing()]);
     const folder = join(tmp, 'desk');
-    const said = await node(join(HERE, 'desk.mjs'), folder, small, full, empty);
+    const said = await node(join(HERE, 'desk.mjs'), folder, ...four);
     const [cases] = await Promise.all([
-      node(join(HERE, 'desk-browser.mjs'), empty, 'chromium'),
+      deskInBrowser({ desks, node }, 'chromium'),
       validate({ node, java }, (await readdir(folder)).map((name) => join(folder, name))),
     ]);
     return { note: `${said.trim()}; ${cases.trim()}` };
   },
-  'desk-firefox': async ({ desks, node }) => reporting(node(join(HERE, 'desk-browser.mjs'), await desks.empty(), 'firefox')),
+  'desk-firefox': (context) => reporting(deskInBrowser(context, 'firefox')),
   'new-site': async ({ porchlight, serve, tmp, node }) => {
     const name = 'Tea & Time';
     for (const [kind, change] of [['new', () => {}], ['changed', changeSite]]) {
@@ -159,6 +159,10 @@ async function inBrowser(script, { serve, node }, ...args) {
   const base = await serve({ PORCHLIGHT_DOWNLOAD_URL: `http://127.0.0.1:${port}/latest` });
   return node(join(HERE, script), base, port, ...args);
 }
+
+/** Two desks, because cases of either change what all of them show: who wrote last, who gets a letter, which release is the newest. */
+const deskInBrowser = async ({ desks, node }, browser) =>
+  node(join(HERE, 'desk-browser.mjs'), await desks.sending(), await desks.sending(), browser);
 
 /** A suite whose output is printed behind its name. */
 const reporting = async (output) => ({ note: (await output).trim() });
@@ -294,7 +298,7 @@ async function runAll(binary, names, options, tmp) {
       serve: async (settings) => (await another(settings)).base,
       mailed: async () => JSON.stringify(await mailedPages(another)),
       desks: Object.fromEntries(
-        Object.entries({ empty: emptyDesk, small: smallDesk, full: fullDesk }).map(([kind, begin]) => [
+        Object.entries({ empty: emptyDesk, small: smallDesk, full: fullDesk, publishing: publishingDesk, sending: sendingDesk }).map(([kind, begin]) => [
           kind, async () => JSON.stringify((await begin({ another, overHttps: Boolean(https) })).desk),
         ]),
       ),

@@ -1,5 +1,6 @@
-// usage: node screen-reader.mjs BASE_URL MAILED DESK [--record]
-// MAILED is what `mailedPages` of mailed.mjs gives, as JSON, and DESK what `smallDesk` of desk-service.mjs gives.
+// usage: node screen-reader.mjs BASE_URL MAILED DESK PUBLISHING_DESK [--record]
+// MAILED is what `mailedPages` of mailed.mjs gives, as JSON, and the desks what functions of these names in desk-service.mjs give,
+// DESK that of `smallDesk`.
 // Every page and every state of the forms and of the desk, as a screen reader reads it, is what the files in screen-reader/ say;
 // --record writes them. Names that are missing and headings that skip a level are findings whatever is recorded.
 import { execFileSync } from 'node:child_process';
@@ -7,11 +8,12 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { noteAnnouncements, readAloud } from './aloud.mjs';
 import { launch, open } from './chromium.mjs';
-import { deskStates } from './desk-states.mjs';
+import { deskStates, publishingDeskStates } from './desk-states.mjs';
 import { mailedStates, PLAIN_STATES, STATES, withoutScript } from './states.mjs';
 
-const [, , base, mailed, json, record] = process.argv;
-const desk = JSON.parse(json);
+const [, , base, mailed, ...rest] = process.argv;
+const [desk, publishing] = rest.slice(0, 2).map((json) => JSON.parse(json));
+const record = rest[2];
 const RECORDED = join(import.meta.dirname, 'screen-reader');
 const WORKERS = 2;
 const PATIENCE = 10_000;
@@ -19,6 +21,7 @@ const PATIENCE = 10_000;
 const DIFFERING = [
   [base, 'https://troupe.example'],
   [desk.base, 'https://troupe.example'],
+  [/(?<=Saved at )\d\d:\d\d(?= UTC)/g, 'TIME'],
   [/20\d\d-\d\d-\d\dT[\d:]+Z/g, 'TIME'],
   [/(?<!\d)(20\d\d-\d\d-\d\d|\d{1,2} [A-Z][a-z]+ 20\d\d)\b/g, 'DATE'],
   [/DATE, \d\d:\d\d UTC/g, 'TIME'],
@@ -70,7 +73,8 @@ const states = [
   ...Object.entries(STATES).map(([name, reach]) => [name, reach, true]),
   ...Object.entries(PLAIN_STATES).map(([name, reach]) => [`plain-${name}`, reach, false]),
   ...Object.entries(mailedStates(JSON.parse(mailed))).map(([name, reach]) => [name, reach, true]),
-  ...Object.entries(deskStates(desk)).filter(([name]) => !NOT_READ.includes(name)).map(([name, reach]) => [`desk-${name}`, reach, true]),
+  ...Object.entries({ ...deskStates(desk), ...publishingDeskStates(publishing) })
+    .filter(([name]) => !NOT_READ.includes(name)).map(([name, reach]) => [`desk-${name}`, reach, true]),
 ];
 if (record) {
   await rm(RECORDED, { recursive: true, force: true });

@@ -43,6 +43,8 @@ if (draft) {
   const refused = document.querySelector('#refused');
   let timer;
   let saving = Promise.resolve();
+  // It is read aloud only if it says something else.
+  const say = (text) => said.textContent === text || (said.textContent = text);
   // When the oldest change was made that is not saved.
   let since = 0;
   let isSaving = false;
@@ -75,10 +77,10 @@ if (draft) {
     refuse(why);
     if (saved) {
       draft.elements.saved.value = saved;
-      said.textContent = `Saved at ${at} UTC`;
+      say(`Saved at ${at} UTC`);
     } else {
       since ||= changed || Date.now();
-      said.textContent = why ? 'Your last changes are not saved' : 'Not saved: the service does not answer. It is tried again.';
+      say(why ? 'Your last changes are not saved' : 'Not saved: the service does not answer. It is tried again.');
       if (!why) timer = setTimeout(begin, 5000, false);
     }
     for (const name of names) {
@@ -95,7 +97,7 @@ if (draft) {
   };
   const add = () => {
     clearTimeout(timer);
-    said.textContent = 'Adding…';
+    say('Adding…');
     begin(true);
   };
   draft.addEventListener('input', (event) => event.target === image || later());
@@ -131,11 +133,18 @@ if (draft) {
 // The progress of a letter, every two seconds.
 const live = () => document.querySelector('#progress[data-live]');
 const refresh = async () => {
-  const now = (await read(location.href))?.querySelector('#progress');
+  const page = await read(location.href);
+  const now = page?.querySelector('#progress');
   if (now) {
-    const focused = live().contains(document.activeElement);
+    const before = live().contains(document.activeElement) && document.activeElement.textContent;
     live().replaceWith(now);
-    if (focused) now.querySelector('button')?.focus();
+    // Enter must not go on with what another window has just stopped.
+    const same = [...now.querySelectorAll('button')].find((button) => button.textContent === before);
+    if (before) (same ?? document.querySelector('main')).focus();
+    const ended = document.querySelector('#ended');
+    const [who, whoNow] = [document, page].map((each) => each.querySelector('section[aria-labelledby=who]'));
+    if (whoNow && !who?.contains(document.activeElement)) who ? who.replaceWith(whoNow) : ended.after(whoNow);
+    if (!live()) ended.textContent = now.querySelector('[data-sentence]').textContent;
   }
   if (live()) setTimeout(refresh, 2000);
 };
@@ -172,6 +181,7 @@ if (upload) {
   const sending = upload.querySelector('.sending');
   const [bar, sentence, cancel] = ['progress', 'p', 'button'].map((name) => sending.querySelector(name));
   const failure = upload.querySelector('[data-failure]');
+  const arrived = upload.querySelector('[role=status]');
   const publish = upload.querySelector('button.button');
   const hasFiles = (event) => event.dataTransfer?.types.includes('Files');
   const mark = (on) => document.body.classList.toggle('dropping', on);
@@ -192,13 +202,18 @@ if (upload) {
     (upload.elements.version.value ? publish : upload.elements.version).focus();
   });
 
-  const end = (text) => {
+  /** With the name of the field that cannot be used. */
+  const end = (text, name) => {
     request = undefined;
     sending.hidden = true;
     publish.disabled = false;
+    arrived.textContent = '';
     failure.textContent = text;
     failure.hidden = false;
-    publish.focus();
+    const field = upload.elements[name];
+    field?.setAttribute('aria-invalid', 'true');
+    field?.closest('details').setAttribute('open', '');
+    (field ?? publish).focus();
   };
   const megabytes = (bytes) => Math.floor(bytes / 1e6).toLocaleString('en');
   const wait = (seconds) => {
@@ -222,17 +237,20 @@ if (upload) {
       sentence.textContent = loaded < total
         ? `${megabytes(loaded)} of ${megabytes(total)} MB, ${wait(left)}`
         : 'All of it has arrived, and is being checked.';
+      if (loaded === total) arrived.textContent = sentence.textContent;
     });
     request.addEventListener('load', () => {
       const page = new DOMParser().parseFromString(request.responseText, 'text/html');
       if (request.status === 200) location.assign(request.responseURL);
-      else end((page.querySelector('#refused') ?? page.querySelector('main p'))?.textContent ?? 'The service did not answer as expected. Try again.');
+      else end((page.querySelector('#refused') ?? page.querySelector('main p'))?.textContent ?? 'The service did not answer as expected. Try again.',
+        page.querySelector('main [aria-invalid]')?.name);
     });
     request.addEventListener('error', () => end('The connection was lost, and nothing was published. Press the button to try again.'));
     request.addEventListener('abort', () => end('The upload was cancelled. Nothing was published.'));
     request.open('POST', upload.action);
     request.send(new FormData(upload));
     failure.hidden = true;
+    upload.querySelector('[aria-invalid]')?.removeAttribute('aria-invalid');
     publish.disabled = true;
     sentence.textContent = 'The upload begins.';
     bar.value = 0;
