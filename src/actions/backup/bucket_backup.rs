@@ -109,11 +109,12 @@ impl BucketBackups {
     }
 
     async fn make(&self, store: &Store, now: Timestamp) -> Result<BucketBackupStep, Phrase> {
+        // First, so that no copy of the data stays behind that a killed process has left, whoever makes the backup instead.
+        let folder = temporary_folder(&self.data_dir, FOLDER)?;
         let (today, objects) = (Day::of(now), Objects(self.bucket.list().await?));
         if objects.backups().contains(&today) {
             return Ok(BucketBackupStep::Present);
         }
-        let folder = temporary_folder(&self.data_dir, FOLDER)?;
         let (backup, mut contents) = (BackupFolder::new(folder.path()), String::new());
         let created = create_backup(store, &self.images, folder.path(), now, |_, _, _| {}).await;
         let created = created.map_err(|failure| {

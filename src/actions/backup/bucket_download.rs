@@ -16,7 +16,7 @@ use super::bucket_layout::{Objects, contents_key, image_name};
 use super::encryption::{BackupKey, decrypt};
 use super::folder::BackupFolder;
 use crate::actions::releases::ImageStore;
-use crate::bucket::{ANSWER_TIMEOUT, Bucket, BucketFailure};
+use crate::bucket::{Bucket, BucketFailure, IDLE_TIMEOUT};
 use crate::domain::releases::Release;
 use crate::domain::time::Day;
 use crate::store::make_private_folder;
@@ -114,7 +114,7 @@ impl Download<'_> {
             progress("downloading", done, keys.len() as u64);
             let object = self.objects.find(key).ok_or_else(|| format!("{key} is not in the bucket"))?;
             let mut piece = File::create(&encrypted).map_err(unwritable)?;
-            let read = self.source.bucket.read(ANSWER_TIMEOUT, object.clone(), 0, object.length).await;
+            let read = self.source.bucket.read(IDLE_TIMEOUT, object.clone(), 0, object.length).await;
             let mut chunks = pin!(read.map_err(|why| format!("{key}: {why}"))?);
             while let Some(chunk) =
                 chunks.try_next().await.map_err(|why| format!("{key}: the download broke off: {why}"))?

@@ -51,7 +51,7 @@ impl BackupState {
     /// What to do about it.
     pub fn to_do(&self) -> &'static str {
         if self.is_in_bucket {
-            "The service tries again every half hour. `porchlight check` says whether the bucket can be used."
+            "The service tries again every half hour. Remove what keeps it from making one."
         } else {
             "`porchlight backup FOLDER` makes one. If a timer or cron job does it, look why it failed."
         }

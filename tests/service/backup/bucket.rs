@@ -178,6 +178,9 @@ async fn a_backup_that_is_killed_in_the_middle_is_made_by_another_instance_withi
         assert_eq!((other.step().await, offsite.days().len()), (MADE, 1));
         assert_eq!(offsite.images(), images, "what was sent is not sent again");
 
+        std::fs::create_dir_all(killed.folder.path().join("data/bucket-backup/releases")).expect("what a kill leaves");
+        assert_eq!(killed.step().await, BucketBackupStep::Present, "and leaves no copy behind");
+
         // The pieces that belong to no backup are gone once they cannot be a part of one any more.
         let objects = |day: &str| offsite.bucket.objects().iter().filter(|key| key.contains(day)).count();
         let with_leftovers = objects("2026-11-15");
