@@ -27,8 +27,8 @@ mod tokens;
 pub use crate::actions::backup::restore;
 pub use crate::actions::health::readiness;
 pub use backup::{
-    BackupFailure, BackupKey, BackupState, BucketBackupStep, BucketBackups, BucketSource, CreatedBackup,
-    RestoreFailure, Restored, create_backup, delete_old_backups, parse_day, restore_from_bucket, rotated_backup_folder,
+    BackupFailure, BackupKey, BackupState, BucketBackupStep, BucketBackups, BucketSource, CreatedBackup, Download,
+    RestoreFailure, Restored, create_backup, delete_old_backups, parse_day, rotated_backup_folder,
 };
 pub use certificate::{CertificateOrders, delete_certificate_copy};
 pub use contact::{

@@ -35,7 +35,7 @@ use signature::Signer;
 /// How long the service may take to begin an answer, for which a visitor waits.
 pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long the service may take to go on with an answer or an upload.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
+pub const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How much of an error is read.
 const MAX_ERROR_BYTES: usize = 16 * 1024;
 

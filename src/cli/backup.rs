@@ -12,7 +12,7 @@ use super::run::{Access, block_on, check_owner, open_store, with_store};
 use super::terminal::{eprint_line, exit_on_interrupt, print_line, progress_style, sanitize_line};
 use crate::actions::{
     BackupFailure, BackupKey, BucketSource, CreatedBackup, ImageStore, Restored, create_backup, delete_old_backups,
-    parse_day, restore, restore_from_bucket, rotated_backup_folder,
+    parse_day, restore, rotated_backup_folder,
 };
 use crate::bucket::Bucket;
 use crate::clock::Clock;
@@ -35,19 +35,20 @@ fn back_up(settings: &Settings, folder: &Path, rotate: impl FnOnce() -> Result<(
     ))?;
     let images = ImageStore::open(&settings.images, Clock::System)?;
     with_store(settings, Access::Read, async |store| {
-        let (bar, progress) = progress_bar();
-        let backup = create_backup(store, &images, folder, Clock::System.now(), progress).await;
+        let (now, (bar, progress)) = (Clock::System.now(), progress_bar());
+        let backup = create_backup(store, &images, folder, now, progress).await;
         bar.finish_and_clear();
-        let CreatedBackup { tables, images, external, missing, unrecorded } =
-            backup.map_err(|failure| match failure {
-                BackupFailure::Copy(failure) => Failure::copy(failure, "Nothing was backed up"),
-                other => Failure::new(other),
-            })?;
+        let CreatedBackup { tables, images, external, missing, .. } = backup.map_err(|failure| match failure {
+            BackupFailure::Copy(failure) => Failure::copy(failure, "Nothing was backed up"),
+            other => Failure::new(other),
+        })?;
         print_contents(&tables, &images);
         for (file, url) in &external {
             eprint_line(&format!("{file} is hosted at {url} and is not in the backup."));
         }
-        if let Some(failure) = unrecorded {
+        if missing.is_empty()
+            && let Err(failure) = store.record_task(Task::Backup, now).await
+        {
             let note = "The database does not know of this backup, so you may be told that none was made";
             eprint_line(&failure.sentence(note));
         }
@@ -114,15 +115,19 @@ pub(super) fn run_restore(
         let database = Database::from_settings(settings)?;
         check_owner(settings, &database)?;
         let images = ImageStore::open(&settings.images, Clock::System)?;
-        let (bar, progress) = progress_bar();
-        let restored = match &source {
-            None => restore(from, unverified, &database, &images, progress).await.map(|restored| (None, restored)),
-            Some(source) => restore_from_bucket(source, &settings.data_dir, &database, &images, progress)
-                .await
-                .map(|(day, restored)| (Some(day), restored)),
+        let (bar, mut progress) = progress_bar();
+        let download = match &source {
+            Some(source) => source.download(&settings.data_dir, &mut progress).await.map(Some),
+            None => Ok(None),
         };
+        let download = download.or_fail(|why| {
+            bar.finish_and_clear();
+            format!("Nothing was restored: {why}.")
+        })?;
+        let folder = download.as_ref().map_or(from, |download| download.folder.path());
+        let restored = restore(folder, unverified, download.as_ref(), &database, &images, progress).await;
         bar.finish_and_clear();
-        let (day, Restored { tables, images, missing, is_new }) = restored.map_err(Failure::new)?;
+        let Restored { tables, images, missing, is_new } = restored.map_err(Failure::new)?;
         if is_new && let Ok(store) = Store::open(&database) {
             record(&store, Change::RestoredBackup).await;
             store.close().await;
@@ -143,7 +148,7 @@ pub(super) fn run_restore(
                 ),
             }));
         }
-        let of = day.map(|day| format!(" from the backup of {}", day.date())).unwrap_or_default();
+        let of = download.map(|download| format!(" from the backup of {}", download.day.date())).unwrap_or_default();
         eprint_line(&format!("Everything was restored to {database}{of}."));
         Ok(())
     })

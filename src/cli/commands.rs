@@ -107,7 +107,7 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         key: Option<PathBuf>,
         /// Restore a backup that has no manifest.json, or was changed since; only if you trust it
-        #[arg(long, conflicts_with = "key")]
+        #[arg(long)]
         unverified: bool,
     },
     /// Copy the embedded database to PostgreSQL; the original is not changed

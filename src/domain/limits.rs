@@ -140,8 +140,8 @@ pub const LOW_DISK_BYTES: u64 = 1_000_000_000;
 pub const MAX_BACKUP_AGE: Duration = Duration::from_hours(8 * 24);
 /// A backup in a bucket is overdue if the last one is older: there is one every day, and it may take hours.
 pub const MAX_BUCKET_BACKUP_AGE: Duration = Duration::from_hours(36);
-/// The makers are told by mail of a backup in a bucket that has failed for this long. One that fails once is only tried again.
-pub const BUCKET_BACKUP_NOTICE: Duration = Duration::from_hours(1);
+/// The makers are told by mail of a backup in a bucket that fails if the last one is older. One that fails once is only tried again.
+pub const BUCKET_BACKUP_NOTICE: Duration = Duration::from_hours(25);
 /// A backup in a bucket is in pieces of this size. S3 takes up to 5 GB in one request; of a smaller piece, less is sent again.
 pub const BACKUP_PIECE_BYTES: u64 = 256 * 1024 * 1024;
 /// The makers are told of a certificate that expires sooner than this.

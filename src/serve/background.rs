@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout};
@@ -105,11 +106,8 @@ pub(super) async fn back_up(backups: BucketBackups, stop: CancellationToken) {
         let today = Some(Day::of(backups.clock.now()));
         if done != today {
             let (backups, ended) = (backups.clone(), stop.clone());
-            let outcome = spawn_blocking(move || {
-                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-                runtime.block_on(backups.step(&ended)).map_err(io::Error::other)
-            });
-            match outcome.await.unwrap_or_else(|panicked| Err(panicked.into())) {
+            let outcome = spawn_blocking(move || Handle::current().block_on(backups.step(&ended))).await;
+            match outcome.map_err(io::Error::other).and_then(|step| step.map_err(io::Error::other)) {
                 Ok(BucketBackupStep::Made(problem)) => {
                     tracing::info!(problem, "backup made in the bucket");
                     done = today;

@@ -277,7 +277,7 @@ fn back_up(
     let clock = app.service.clock.clone();
     let backups = BucketBackups {
         database: database.clone(),
-        releases_dir: settings.images.folder().map(Path::to_owned),
+        images: ImageStore::open(&settings.images, clock.clone())?,
         bucket: Bucket::open(&backup.bucket, clock.clone())?,
         recipient: backup.recipient.clone(),
         data_dir: settings.data_dir.clone(),

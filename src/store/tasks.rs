@@ -18,12 +18,10 @@ word_enum! {
         Alert = "alert",
         /// A complete backup was made.
         Backup = "backup",
-        /// There was a whole backup in the bucket.
+        /// There was a backup in the bucket, and what was wrong with it.
         BucketBackup = "bucket_backup",
-        /// Until when only one instance makes that backup.
+        /// When an instance was last at work on that backup, and why the last attempt failed.
         BucketBackupClaim = "bucket_backup_claim",
-        /// Since when that backup has failed, and why.
-        BucketBackupFailure = "bucket_backup_failure",
         /// A link to sign in to the desk was mailed.
         SignInMail = "sign_in_mail",
         /// A copy of a letter may be sent, by one of all senders.
@@ -43,14 +41,10 @@ const TRY_CLAIM: &str = "INSERT INTO tasks (name, at) VALUES ($1, $2) \
 
 const RECORD: &str = "INSERT INTO tasks (name, at) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET at = excluded.at";
 
-const EXTEND_CLAIM: &str = "UPDATE tasks SET at = $3 WHERE name = $1 AND at = $2";
+const RECORD_OUTCOME: &str = "INSERT INTO tasks (name, at, failure) VALUES ($1, $2, $3) \
+     ON CONFLICT (name) DO UPDATE SET at = excluded.at, failure = excluded.failure";
 
-const RECORD_FAILURE: &str = "INSERT INTO tasks (name, at, failure) VALUES ($1, $2, $3) \
-     ON CONFLICT (name) DO UPDATE SET failure = excluded.failure";
-
-const SELECT_FAILURE: &str = "SELECT at, failure FROM tasks WHERE name = $1";
-
-const FORGET: &str = "DELETE FROM tasks WHERE name = $1";
+const SELECT_FAILURE: &str = "SELECT failure FROM tasks WHERE name = $1 AND failure IS NOT NULL";
 
 const SELECT: &str = "SELECT at FROM tasks WHERE name = $1";
 
@@ -105,27 +99,13 @@ impl Store {
         Ok(self.run(SELECT, values![task.as_str()]).await?.column()?.pop())
     }
 
-    /// Returns whether nobody holds the claim of a task that may take long, and if so takes it until then.
-    pub async fn claim_until(&self, task: Task, now: Timestamp, until: Timestamp) -> Result<bool, StoreFailure> {
-        let far_ahead = now.after(Duration::from_hours(24));
-        Ok(self.run(TRY_CLAIM, values![task.as_str(), until, now, far_ahead]).await?.affected > 0)
+    /// As [`Self::record_task`], with what went wrong.
+    pub async fn record_outcome(&self, task: Task, at: Timestamp, failure: Option<&str>) -> Result<(), StoreFailure> {
+        self.run(RECORD_OUTCOME, values![task.as_str(), at, failure]).await.map(drop)
     }
 
-    /// Holds a claim for longer. Returns `false` if somebody else has taken it.
-    pub async fn extend_claim(&self, task: Task, held: Timestamp, until: Timestamp) -> Result<bool, StoreFailure> {
-        Ok(self.run(EXTEND_CLAIM, values![task.as_str(), held, until]).await?.affected > 0)
-    }
-
-    /// Records why a task fails, and since when if it did not before. `None`: it does not fail.
-    pub async fn record_failure(&self, task: Task, now: Timestamp, why: Option<&str>) -> Result<(), StoreFailure> {
-        match why {
-            Some(why) => self.run(RECORD_FAILURE, values![task.as_str(), now, why]).await.map(drop),
-            None => self.run(FORGET, values![task.as_str()]).await.map(drop),
-        }
-    }
-
-    /// Returns since when a task has failed, and why.
-    pub async fn task_failure(&self, task: Task) -> Result<Option<(Timestamp, String)>, StoreFailure> {
-        self.run(SELECT_FAILURE, values![task.as_str()]).await?.first()
+    /// Returns what went wrong, if anything did.
+    pub async fn task_failure(&self, task: Task) -> Result<Option<String>, StoreFailure> {
+        Ok(self.run(SELECT_FAILURE, values![task.as_str()]).await?.column()?.pop())
     }
 }

@@ -105,6 +105,15 @@ class Service:
             how, _, part = command.partition(":")
             for name in [name for name in self.backend.buckets[bucket].keys if part in name]:
                 self.spoil(bucket, name, how)
+        elif command.startswith("swap:"):
+            one, other = [name for name in self.backend.buckets[bucket].keys if command.removeprefix("swap:") in name]
+            contents = [self.backend.get_object(bucket, name).value for name in (one, other)]
+            self.replace(bucket, one, contents[1])
+            self.replace(bucket, other, contents[0])
+        elif command.startswith("take:"):
+            _, source, part = command.split(":")
+            [theirs], [ours] = ([name for name in self.backend.buckets[b].keys if part in name] for b in (source, bucket))
+            self.replace(bucket, ours, self.backend.get_object(source, theirs).value)
         elif command.startswith("tls:"):
             return listen(self, tuple(command.split(":")[1:]))
         elif command.startswith("put:"):
@@ -133,20 +142,25 @@ class Service:
             self.backend.delete_object(bucket, name)
             return
         if how == "forge":
-            # As somebody does who may write to the bucket: the name, and whatever names it, fit the content.
-            content = key.value[:-20] + bytes([key.value[-20] ^ 1]) + key.value[-19:]
-            old, new = (hashlib.sha256(value).hexdigest() for value in (key.value, content))
-            self.backend.delete_object(bucket, name)
-            name = name.replace(old, new)
-            for other in list(self.backend.buckets[bucket].keys):
-                value = self.backend.get_object(bucket, other).value
-                if old.encode() in value:
-                    self.backend.put_object(bucket, other, value.replace(old.encode(), new.encode()))
+            self.replace(bucket, name, key.value[:-20] + bytes([key.value[-20] ^ 1]) + key.value[-19:])
         else:
-            content = key.value[:-1] if how == "truncate" else bytes(len(key.value))
+            self.put(bucket, name, key.value[:-1] if how == "truncate" else bytes(len(key.value)))
+
+    def replace(self, bucket, name, content):
+        """As somebody does who may write to the bucket: the name, and whatever names it, fit the content."""
+        old, new = (hashlib.sha256(value).hexdigest() for value in (self.backend.get_object(bucket, name).value, content))
+        key = name.split("/", 1)[1].encode()
+        self.backend.delete_object(bucket, name)
+        for other in list(self.backend.buckets[bucket].keys):
+            value = self.backend.get_object(bucket, other).value
+            if key in value:
+                self.backend.put_object(bucket, other, value.replace(key, key.replace(old.encode(), new.encode())))
+        self.put(bucket, name.replace(old, new), content)
+
+    def put(self, bucket, name, content):
         checksum = base64.b64encode(hashlib.sha256(content).digest()).decode()
-        spoiled = self.backend.put_object(bucket, name, content, checksum_value=checksum)
-        spoiled.checksum_algorithm = "SHA256"
+        stored = self.backend.put_object(bucket, name, content, checksum_value=checksum)
+        stored.checksum_algorithm = "SHA256"
 
     def __call__(self, environ, start_response):
         body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))

@@ -2,7 +2,7 @@
 //!
 //! The names of the objects decide: on a day without a backup in the bucket, one of all instances makes it. A backup
 //! that fails, or whose instance is killed, is made again half an hour later by whichever instance comes first. With clocks that
-//! differ by more than that, two may make one at the same time; each writes objects of its own, and the last one counts.
+//! differ by more than that, two may make one at the same time; each writes objects of its own, and the first one counts.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -14,35 +14,34 @@ use std::time::Duration;
 
 use age::x25519::Recipient;
 use tempfile::TempDir;
-use tokio::sync::Mutex;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::bucket_layout::{Objects, contents_key, image_name, kept, piece_key, piece_name, pieces};
-use super::create_and_rotate::copy_to_file;
+use super::create_and_rotate::create_backup;
 use super::encryption::encrypt;
-use super::folder::{BackupFolder, CopiedImages, Manifest, verify};
+use super::folder::BackupFolder;
+use crate::actions::releases::ImageStore;
 use crate::bucket::{Bucket, BucketFailure, Object};
 use crate::clock::Clock;
-use crate::domain::releases::Release;
 use crate::domain::sha256::Sha256;
 use crate::domain::time::{Day, Timestamp};
 use crate::store::{Database, Store, StoreFailure, Task, make_private_folder};
 
+/// Where in `data_dir` a backup is until it was sent.
+const FOLDER: &str = "bucket-backup";
 /// For how long nobody else begins after somebody has begun, was heard of, or has failed.
-const CLAIM: Duration = Duration::from_mins(30);
-const EXTEND_INTERVAL: Duration = Duration::from_mins(1);
+const RETRY_INTERVAL: Duration = Duration::from_mins(30);
+const CLAIM_INTERVAL: Duration = Duration::from_mins(1);
 /// More than the keys of all objects of a backup take.
 pub(super) const MAX_CONTENTS_BYTES: usize = 16 * 1024 * 1024;
 
 #[derive(Clone, Debug)]
 pub struct BucketBackups {
     pub database: Database,
-    /// The folder of the disk images. `None`: they are in a bucket, which keeps them.
-    pub releases_dir: Option<PathBuf>,
+    pub images: ImageStore,
     pub bucket: Bucket,
     pub recipient: Recipient,
-    /// Where a copy of the database is while a backup is made.
     pub data_dir: PathBuf,
     /// The size of the pieces of a file.
     pub piece_bytes: u64,
@@ -76,187 +75,129 @@ impl BucketBackups {
 
     async fn step_on(&self, store: &Store, stop: &CancellationToken) -> Result<BucketBackupStep, StoreFailure> {
         let now = self.clock.now();
-        let claimed_until = now.after(CLAIM);
-        if !store.claim_until(Task::BucketBackupClaim, now, claimed_until).await? {
+        if !store.try_claim(Task::BucketBackupClaim, now, RETRY_INTERVAL).await? {
             return Ok(BucketBackupStep::Waiting);
         }
-        let attempt = Attempt { of: self, store, now, today: Day::of(now), claimed_until: Mutex::new(claimed_until) };
+        store.record_task(Task::BucketBackupClaim, now).await?;
         let outcome = tokio::select! {
-            made = attempt.make() => made.unwrap_or_else(|why| BucketBackupStep::Failed(why.to_string())),
-            () = attempt.keep_claim() => BucketBackupStep::Waiting,
+            made = self.make(store, now) => made.unwrap_or_else(|why| BucketBackupStep::Failed(why.to_string())),
+            () = self.keep_claim(store) => BucketBackupStep::Waiting,
             () = stop.cancelled() => BucketBackupStep::Waiting,
         };
-        let is_known = store.last_time(Task::BucketBackup).await?.map(Day::of) == Some(attempt.today);
-        let problem = match &outcome {
-            BucketBackupStep::Failed(why) | BucketBackupStep::Made(Some(why)) => Some(why.as_str()),
-            _ => None,
+        let is_known = store.last_time(Task::BucketBackup).await?.map(Day::of) == Some(Day::of(now));
+        match &outcome {
+            BucketBackupStep::Made(flaw) => {
+                store.record_outcome(Task::BucketBackup, now, flaw.as_deref()).await?;
+            }
+            BucketBackupStep::Present if !is_known => store.record_outcome(Task::BucketBackup, now, None).await?,
+            _ => {}
+        }
+        let (claim, failure) = match &outcome {
+            BucketBackupStep::Failed(why) => (self.clock.now(), Some(why.as_str())),
+            _ => (Timestamp::from_unix_millis(0), None),
         };
-        let is_there = matches!(outcome, BucketBackupStep::Made(_) | BucketBackupStep::Present);
-        if is_there && !is_known {
-            store.record_task(Task::BucketBackup, now).await?;
-        }
-        if problem.is_some() || (is_there && !is_known) {
-            store.record_failure(Task::BucketBackupFailure, now, problem).await?;
-        }
-        if !matches!(outcome, BucketBackupStep::Failed(_)) {
-            attempt.extend_claim(Timestamp::from_unix_millis(0)).await?;
-        }
+        store.record_outcome(Task::BucketBackupClaim, claim, failure).await?;
         Ok(outcome)
     }
-}
 
-/// The right to make a backup, and what it needs.
-struct Attempt<'a> {
-    of: &'a BucketBackups,
-    store: &'a Store,
-    now: Timestamp,
-    today: Day,
-    claimed_until: Mutex<Timestamp>,
-}
-
-impl Attempt<'_> {
-    /// Returns `false` if another instance has the right.
-    async fn extend_claim(&self, until: Timestamp) -> Result<bool, StoreFailure> {
-        let mut held = self.claimed_until.lock().await;
-        let extended = self.store.extend_claim(Task::BucketBackupClaim, *held, until).await?;
-        *held = until;
-        Ok(extended)
-    }
-
-    /// Returns once another instance has the right. While the database is away, none takes it.
-    async fn keep_claim(&self) {
+    /// Does not end. If the database is away, no other instance can begin either.
+    async fn keep_claim(&self, store: &Store) {
         loop {
-            sleep(EXTEND_INTERVAL).await;
-            if !self.extend_claim(self.of.clock.now().after(CLAIM)).await.unwrap_or(true) {
-                return;
-            }
+            sleep(CLAIM_INTERVAL).await;
+            let _ = store.record_task(Task::BucketBackupClaim, self.clock.now()).await;
         }
     }
 
-    async fn require_claim(&self) -> Result<(), Phrase> {
-        let is_held = self.extend_claim(self.of.clock.now().after(CLAIM)).await?;
-        if is_held { Ok(()) } else { Err("another instance has begun it, too".into()) }
-    }
-
-    async fn make(&self) -> Result<BucketBackupStep, Phrase> {
-        let objects = Objects(self.of.bucket.list().await?);
-        if objects.backups().contains(&self.today) {
+    async fn make(&self, store: &Store, now: Timestamp) -> Result<BucketBackupStep, Phrase> {
+        // First, so that no copy of the data stays behind that a killed process has left, whoever makes the backup instead.
+        let folder = temporary_folder(&self.data_dir, FOLDER)?;
+        let (today, objects) = (Day::of(now), Objects(self.bucket.list().await?));
+        if objects.backups().contains(&today) {
             return Ok(BucketBackupStep::Present);
         }
-        let folder = temporary_folder(&self.of.data_dir, "bucket-backup")?;
-        let backup = BackupFolder::new(folder.path());
-        let (tables, releases) =
-            copy_to_file(self.store, &backup, |_, _, _| {}).await.map_err(|failure| failure.phrase())?;
-        let (mut images, mut keys) = (CopiedImages::of(&releases), BTreeSet::new());
-        for release in releases.iter().filter(|release| release.external_url.is_none()) {
-            let Some(releases_dir) = &self.of.releases_dir else { break };
-            let image = releases_dir.join(&release.file);
-            if release.withdrawn.is_some() && !image.exists() {
-                continue;
-            }
-            let sent = self.send_image(release, &image, &objects, &folder).await?;
-            images.add(release, sent.map(|sent| keys.extend(sent)));
-        }
-        let missing = images.missing.iter().map(|(image, _)| image.clone()).collect();
-        Manifest::new(self.now, &tables, missing).write(&backup.manifest)?;
-        for (name, file) in [("porchlight.db", &backup.partial), ("manifest.json", &backup.manifest)] {
-            let name = format!("{}/{name}", self.today.date());
-            for piece in pieces(file.metadata()?.len(), self.of.piece_bytes) {
-                keys.insert(self.send(&name, file, piece, &folder).await?);
+        let (backup, mut contents) = (BackupFolder::new(folder.path()), String::new());
+        let created = create_backup(store, &self.images, folder.path(), now, |_, _, _| {}).await;
+        let created = created.map_err(|failure| {
+            failure.to_string().trim_start_matches("Nothing was backed up: ").trim_end_matches('.').to_owned()
+        })?;
+        for release in created.releases.iter() {
+            let image = backup.images.join(&release.file);
+            if image.exists() {
+                let name = image_name(release.sha256, &self.recipient);
+                self.send(&name, &image, &objects, &mut contents).await?;
             }
         }
-        self.write_contents(&keys, &folder).await?;
-        if let Err(why) = self.rotate().await {
-            return Ok(BucketBackupStep::Made(Some(format!("old backups could not be deleted: {why}"))));
+        for (name, file) in [("porchlight.db", &backup.database), ("manifest.json", &backup.manifest)] {
+            self.send(&format!("{}/{name}", today.date()), file, &objects, &mut contents).await?;
         }
-        if !images.missing.is_empty() {
-            let missing: Vec<_> = images.missing.iter().map(|(file, why)| format!("{file} ({why})")).collect();
-            return Ok(BucketBackupStep::Made(Some(format!("it lacks images: {}", missing.join(", ")))));
+        let objects = Objects(self.bucket.list().await?);
+        if objects.backups().contains(&today) {
+            return Ok(BucketBackupStep::Present);
         }
-        Ok(BucketBackupStep::Made(None))
+        if let Some(gone) = contents.lines().find(|key| objects.find(key).is_none()) {
+            return Err(format!("{gone} was deleted from the bucket meanwhile").into());
+        }
+        let file = folder.path().join("contents");
+        fs::write(&file, &contents)?;
+        let object = Object::new(contents_key(today), contents.len() as u64, Sha256::of(contents.as_bytes()));
+        self.upload(&file, object).await?;
+        let missing: Vec<_> = created.missing.iter().map(|(file, why)| format!("{file} ({why})")).collect();
+        Ok(BucketBackupStep::Made(match self.rotate(today).await {
+            Err(why) => Some(format!("old backups could not be deleted: {why}")),
+            Ok(()) if missing.is_empty() => None,
+            Ok(()) => Some(format!("it lacks images: {}", missing.join(", "))),
+        }))
     }
 
-    /// Sends the pieces of an image that the bucket lacks, and returns the keys of all. The inner failure is that of the file.
-    async fn send_image(
-        &self,
-        release: &Release,
-        image: &Path,
-        objects: &Objects,
-        folder: &TempDir,
-    ) -> Result<Result<Vec<String>, String>, Phrase> {
-        let (name, mut keys, mut is_verified) = (image_name(release.sha256, &self.of.recipient), Vec::new(), false);
-        for piece in pieces(release.length, self.of.piece_bytes) {
-            if let Some(object) = objects.find(&piece_name(&name, piece)) {
-                match self.of.bucket.check(object.clone()).await {
-                    Err(BucketFailure::Missing | BucketFailure::Changed(_)) => {
-                        self.of.bucket.delete(&object.key).await?;
-                    }
+    /// Sends the pieces of a file that the bucket lacks, encrypted, and adds the keys of all to the contents of the backup.
+    async fn send(&self, name: &str, file: &Path, objects: &Objects, contents: &mut String) -> Result<(), Phrase> {
+        for (first, length) in pieces(file.metadata()?.len(), self.piece_bytes) {
+            let piece = piece_name(name, first, length);
+            if let Some(object) = objects.find(&piece) {
+                match self.bucket.check(object.clone()).await {
+                    Err(BucketFailure::Missing | BucketFailure::Changed(_)) => self.bucket.delete(&object.key).await?,
                     known => {
-                        keys.push(known.map(|()| object.key)?);
+                        known?;
+                        contents.extend([object.key.as_str(), "\n"]);
                         continue;
                     }
                 }
             }
-            if !is_verified && let Err(why) = verify(image, release, |_| {}) {
-                return Ok(Err(why.to_string()));
-            }
-            is_verified = true;
-            keys.push(self.send(&name, image, piece, folder).await?);
+            let mut source = File::open(file)?;
+            source.seek(SeekFrom::Start(first))?;
+            let encrypted = self.data_dir.join(FOLDER).join("piece.age");
+            let (length, sha256) = encrypt(source.take(length), &self.recipient, &encrypted)
+                .map_err(|error| format!("{} cannot be written: {error}", encrypted.display()))?;
+            let key = piece_key(&piece, sha256);
+            self.upload(&encrypted, Object::new(key.clone(), length, sha256)).await?;
+            contents.extend([key.as_str(), "\n"]);
         }
-        Ok(Ok(keys))
-    }
-
-    /// Encrypts a piece of a file and sends it. Returns its key.
-    async fn send(&self, name: &str, file: &Path, piece: (u64, u64), folder: &TempDir) -> Result<String, Phrase> {
-        let mut source = File::open(file)?;
-        source.seek(SeekFrom::Start(piece.0))?;
-        let encrypted = encrypt(source.take(piece.1), &self.of.recipient, folder.path());
-        let encrypted =
-            encrypted.map_err(|error| format!("a temporary file in `data_dir` cannot be written: {error}"))?;
-        let key = piece_key(&piece_name(name, piece), encrypted.sha256);
-        self.upload(&encrypted.path, Object::new(key.clone(), encrypted.length, encrypted.sha256)).await?;
-        Ok(key)
+        Ok(())
     }
 
     /// Uploads a file and reads it back.
     async fn upload(&self, file: &Path, object: Object) -> Result<(), BucketFailure> {
-        let uploaded = match self.of.bucket.upload(file, object.clone(), |_| {}).await {
-            Ok(()) => self.of.bucket.read_back(&object, |_| Ok(())).await,
+        let uploaded = match self.bucket.upload(file, object.clone(), |_| {}).await {
+            Ok(()) => self.bucket.read_back(&object).await,
             failed => failed,
         };
         if uploaded.is_err() {
             // What was not verified must not be taken for a part of a backup.
-            let _ = self.of.bucket.delete(&object.key).await;
+            let _ = self.bucket.delete(&object.key).await;
         }
         uploaded
     }
 
-    /// Completes a backup, if all of it is there.
-    async fn write_contents(&self, keys: &BTreeSet<String>, folder: &TempDir) -> Result<(), Phrase> {
-        let listed = Objects(self.of.bucket.list().await?);
-        if let Some(gone) = keys.iter().find(|key| listed.find(key).is_none()) {
-            return Err(format!("{gone} was deleted from the bucket meanwhile").into());
-        }
-        self.require_claim().await?;
-        let text = keys.iter().cloned().chain([String::new()]).collect::<Vec<_>>().join("\n");
-        let file = folder.path().join("contents");
-        fs::write(&file, &text)?;
-        let object = Object::new(contents_key(self.today), text.len() as u64, Sha256::of(text.as_bytes()));
-        Ok(self.upload(&file, object).await?)
-    }
-
     /// Deletes old backups, and what no backup needs.
-    async fn rotate(&self) -> Result<(), Phrase> {
-        let objects = Objects(self.of.bucket.list().await?);
-        let kept = kept(&objects.backups(), self.today);
-        let mut contents = BTreeSet::new();
+    async fn rotate(&self, today: Day) -> Result<(), Phrase> {
+        let objects = Objects(self.bucket.list().await?);
+        let (kept, mut contents) = (kept(&objects.backups(), today), BTreeSet::new());
         for day in &kept {
-            let text = self.of.bucket.get(&contents_key(*day), MAX_CONTENTS_BYTES).await?;
+            let text = self.bucket.get(&contents_key(*day), MAX_CONTENTS_BYTES).await?;
             contents.extend(String::from_utf8_lossy(&text).lines().map(ToOwned::to_owned));
         }
-        self.require_claim().await?;
-        for key in objects.unneeded(&kept, &contents, self.today) {
-            self.of.bucket.delete(key).await?;
+        for key in objects.unneeded(&kept, &contents, today) {
+            self.bucket.delete(key).await?;
         }
         Ok(())
     }

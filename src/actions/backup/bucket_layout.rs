@@ -66,7 +66,7 @@ pub(super) fn image_name(image: Sha256, recipient: &Recipient) -> String {
 }
 
 /// The beginning of the key of a piece of a file.
-pub(super) fn piece_name(name: &str, (first, length): (u64, u64)) -> String {
+pub(super) fn piece_name(name: &str, first: u64, length: u64) -> String {
     format!("{name}.{first:012}-{length}")
 }
 

@@ -16,7 +16,7 @@ use crate::actions::releases::ImageStore;
 use crate::domain::releases::Releases;
 use crate::domain::time::Timestamp;
 use crate::store::{
-    CopyFailure, CopyOutcome, Database, MigrationState, SourceWrites, Store, StoreFailure, TableSummary, Task,
+    CopyFailure, CopyOutcome, Database, MigrationState, SourceWrites, Store, StoreFailure, TableSummary,
     make_private_folder,
 };
 
@@ -29,8 +29,7 @@ pub struct CreatedBackup {
     pub external: Vec<(String, String)>,
     /// Published images that could not be read, and why.
     pub missing: Vec<(String, String)>,
-    /// Why the database does not know of this backup.
-    pub unrecorded: Option<StoreFailure>,
+    pub releases: Releases,
 }
 
 /// Why there is no backup.
@@ -46,21 +45,13 @@ pub enum BackupFailure {
     VerificationFailed,
 }
 
-impl BackupFailure {
-    /// The reason alone, without a full stop.
-    pub(super) fn phrase(&self) -> String {
-        let sentence = self.to_string();
-        sentence.trim_start_matches("Nothing was backed up: ").trim_end_matches('.').to_owned()
-    }
-}
-
 impl From<StoreFailure> for BackupFailure {
     fn from(failure: StoreFailure) -> Self {
         Self::Copy(failure.into())
     }
 }
 
-/// Writes a backup to `folder`. If it is complete, the database records that there is one.
+/// Writes a backup to `folder`.
 pub async fn create_backup(
     store: &Store,
     images: &ImageStore,
@@ -69,49 +60,9 @@ pub async fn create_backup(
     mut progress: impl FnMut(&'static str, u64, u64),
 ) -> Result<CreatedBackup, BackupFailure> {
     let backup = BackupFolder::new(folder);
-    let (tables, releases) = copy_to_file(store, &backup, &mut progress).await?;
     let unwritable = |why| BackupFailure::Unwritable { path: folder.to_owned(), why };
-    let mut copied = CopiedImages::of(&releases);
-    let external =
-        releases.iter().filter_map(|release| Some((release.file.to_string(), release.external_url.clone()?)));
-    let mut external: Vec<_> = external.collect();
-    let own: Vec<_> = releases.iter().filter(|release| release.external_url.is_none()).collect();
-    match images {
-        ImageStore::Folder(from) => copied.copy_all(&own, from, &backup.images, CopyMode::Link, progress),
-        ImageStore::Bucket(bucket) => {
-            for release in own.into_iter().filter(|release| release.withdrawn.is_none()) {
-                match bucket.check(release).await {
-                    Ok(()) => external.push((release.file.to_string(), bucket.object_name(release))),
-                    Err(why) => copied.missing.push((release.file.to_string(), why.to_string())),
-                }
-            }
-        }
-    }
-    let CopiedImages { images, missing } = copied;
-    let mut created = CreatedBackup { tables, images, external, missing, unrecorded: None };
-    let finish = || {
-        let missing = created.missing.iter().map(|(image, _)| image.clone()).collect();
-        Manifest::new(now, &created.tables, missing).write(&backup.manifest)?;
-        fs::rename(&backup.partial, &backup.database)?;
-        File::open(&backup.images)?.sync_all()?;
-        File::open(&backup.folder)?.sync_all()
-    };
-    finish().map_err(unwritable)?;
-    if created.missing.is_empty() {
-        created.unrecorded = store.record_task(Task::Backup, now).await.err();
-    }
-    Ok(created)
-}
-
-/// Copies one snapshot of the database to the partial file of an empty backup, and reads it back. Returns its releases, too.
-pub(super) async fn copy_to_file(
-    store: &Store,
-    backup: &BackupFolder,
-    mut progress: impl FnMut(&'static str, u64, u64),
-) -> Result<(Vec<TableSummary>, Releases), BackupFailure> {
-    let unwritable = |why| BackupFailure::Unwritable { path: backup.folder.clone(), why };
-    if !prepare_folder(backup).map_err(unwritable)? {
-        return Err(BackupFailure::NotEmpty(backup.folder.clone()));
+    if !prepare_folder(&backup).map_err(unwritable)? {
+        return Err(BackupFailure::NotEmpty(folder.to_owned()));
     }
     let file = Store::open(&Database::Sqlite(backup.partial.clone()))?;
     let copied = store.copy_to(&file, SourceWrites::Allowed, &mut progress).await;
@@ -127,9 +78,34 @@ pub(super) async fn copy_to_file(
     if read_back.await? != tables {
         return Err(BackupFailure::VerificationFailed);
     }
+
     let releases = file.releases().await?;
     file.close().await;
-    Ok((tables, releases))
+    let mut copied = CopiedImages::of(&releases);
+    let external =
+        releases.iter().filter_map(|release| Some((release.file.to_string(), release.external_url.clone()?)));
+    let mut external: Vec<_> = external.collect();
+    for release in releases.iter().filter(|release| release.external_url.is_none()) {
+        match images {
+            ImageStore::Folder(from) => copied.copy(release, from, &backup.images, CopyMode::Link, &mut progress),
+            ImageStore::Bucket(_) if release.withdrawn.is_some() => {}
+            ImageStore::Bucket(bucket) => match bucket.check(release).await {
+                Ok(()) => external.push((release.file.to_string(), bucket.object_name(release))),
+                Err(why) => copied.missing.push((release.file.to_string(), why.to_string())),
+            },
+        }
+    }
+    let CopiedImages { images, missing, .. } = copied;
+    let created = CreatedBackup { tables, images, external, missing, releases };
+    let finish = || {
+        let missing = created.missing.iter().map(|(image, _)| image.clone()).collect();
+        Manifest::new(now, &created.tables, missing).write(&backup.manifest)?;
+        fs::rename(&backup.partial, &backup.database)?;
+        File::open(&backup.images)?.sync_all()?;
+        File::open(&backup.folder)?.sync_all()
+    };
+    finish().map_err(unwritable)?;
+    Ok(created)
 }
 
 /// Creates the folder and removes the leftovers of an interrupted backup. Returns `false` if it contains anything else.

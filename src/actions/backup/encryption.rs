@@ -8,36 +8,26 @@ use std::path::Path;
 use age::secrecy::ExposeSecret as _;
 use age::x25519::{Identity, Recipient};
 use age::{DecryptError, Decryptor, Encryptor};
-use tempfile::{NamedTempFile, TempPath};
 
 use crate::actions::releases::read_image;
 use crate::domain::sha256::Sha256;
 
-/// An encrypted temporary file.
-pub(super) struct EncryptedFile {
-    pub path: TempPath,
-    pub length: u64,
-    pub sha256: Sha256,
-}
-
-/// Encrypts what `source` has to a temporary file in the folder.
-pub(super) fn encrypt(mut source: impl Read, recipient: &Recipient, folder: &Path) -> io::Result<EncryptedFile> {
-    let path = NamedTempFile::new_in(folder)?.into_temp_path();
+/// Encrypts what `source` has to a file. Returns its length and SHA-256.
+pub(super) fn encrypt(mut source: impl Read, recipient: &Recipient, file: &Path) -> io::Result<(u64, Sha256)> {
     let encryptor = Encryptor::with_recipients(iter::once(recipient as &dyn age::Recipient));
-    let target = BufWriter::new(File::create(&path)?);
+    let target = BufWriter::new(File::create(file)?);
     let mut encrypted = encryptor.map_err(io::Error::other)?.wrap_output(target)?;
     io::copy(&mut source, &mut encrypted)?;
     encrypted.finish()?.flush()?;
-    let (length, sha256) = read_image(File::open(&path)?, |error| error, |_| Ok(()))?;
-    Ok(EncryptedFile { path, length, sha256 })
+    read_image(File::open(file)?, |error| error, |_| Ok(()))
 }
 
 /// Appends what the file holds to `target`. Fails with a phrase.
 pub(super) fn decrypt(file: &Path, key: &BackupKey, target: &mut File) -> Result<(), String> {
     let changed = || "it was changed or damaged after it was encrypted".to_owned();
     let source = BufReader::new(File::open(file).map_err(|error| error.to_string())?);
-    let decryptor = Decryptor::new_buffered(source).map_err(|_| changed())?;
-    let decrypted = decryptor.decrypt(iter::once(&key.0 as &dyn age::Identity));
+    let decryptor = Decryptor::new_buffered(source);
+    let decrypted = decryptor.and_then(|decryptor| decryptor.decrypt(iter::once(&key.0 as &dyn age::Identity)));
     let mut decrypted = decrypted.map_err(|error| match error {
         DecryptError::NoMatchingKeys => "it was encrypted for another key".to_owned(),
         _ => changed(),

@@ -96,10 +96,12 @@ pub(super) enum CopyMode {
 }
 
 /// The images that were copied, and the published ones that were not, each with the reason.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct CopiedImages {
     pub images: Vec<String>,
     pub missing: Vec<(String, String)>,
+    /// The number of verified bytes, and of those of all images.
+    progress: (u64, u64),
 }
 
 impl CopiedImages {
@@ -108,7 +110,8 @@ impl CopiedImages {
         let reason = "its row in the database is damaged";
         let missing = releases.unreadable().iter();
         let missing = missing.map(|version| (format!("the image of {version}"), reason.to_owned())).collect();
-        Self { images: Vec::new(), missing }
+        let own = releases.iter().filter(|release| release.external_url.is_none());
+        Self { images: Vec::new(), missing, progress: (0, own.map(|release| release.length).sum()) }
     }
 
     pub fn add(&mut self, release: &Release, copied: Result<(), String>) {
@@ -121,24 +124,23 @@ impl CopiedImages {
         }
     }
 
-    /// Copies the images of these releases from one folder to another and verifies them. `progress` gets the phase, and the
-    /// number of verified bytes and of all bytes.
-    pub fn copy_all(
+    /// Copies the image of a release from one folder to another and verifies it. `progress` gets the phase, and the number of
+    /// verified bytes and of all bytes.
+    pub fn copy(
         &mut self,
-        releases: &[&Release],
+        release: &Release,
         from: &Path,
         to: &Path,
         mode: CopyMode,
         mut progress: impl FnMut(&'static str, u64, u64),
     ) {
-        let (mut done, total) = (0, releases.iter().map(|release| release.length).sum());
-        for release in releases {
-            let copied = copy_image(release, from, to, mode, |bytes| {
-                done += bytes;
-                progress("copying images", done, total);
-            });
-            self.add(release, copied.map_err(|why| why.to_string()));
-        }
+        let (mut done, total) = self.progress;
+        let copied = copy_image(release, from, to, mode, |bytes| {
+            done += bytes;
+            progress("copying images", done, total);
+        });
+        self.progress.0 = done;
+        self.add(release, copied.map_err(|why| why.to_string()));
     }
 }
 

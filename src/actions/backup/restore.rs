@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use super::bucket_download::Download;
 use super::folder::{BackupFolder, CopiedImages, CopyMode, Manifest, verify};
 use crate::actions::releases::ImageStore;
 use crate::bucket::Bucket;
@@ -27,7 +28,7 @@ pub struct Restored {
 /// Why nothing was restored, as a sentence.
 #[derive(Debug, thiserror::Error)]
 #[error("Nothing was restored: {0}")]
-pub struct RestoreFailure(pub(super) String);
+pub struct RestoreFailure(String);
 
 impl From<CopyFailure> for RestoreFailure {
     fn from(failure: CopyFailure) -> Self {
@@ -46,48 +47,15 @@ fn unreadable(path: &Path, why: impl Display) -> RestoreFailure {
 }
 
 /// Restores the backup in `folder`, which stays unchanged. A backup of an older version is migrated on the way. With
-/// `unverified`, it need not be as its manifest describes it.
+/// `unverified`, it need not be as its manifest describes it. The images of one from a bucket are downloaded one after the other.
 pub async fn restore(
     folder: &Path,
     unverified: bool,
+    download: Option<&Download<'_>>,
     target: &Database,
     target_images: &ImageStore,
     mut progress: impl FnMut(&'static str, u64, u64),
 ) -> Result<Restored, RestoreFailure> {
-    let restored = restore_tables(folder, unverified, target, target_images, &mut progress).await?;
-    let RestoredTables { tables, is_new, releases } = restored;
-    let backup = BackupFolder::new(folder);
-    let mut copied = CopiedImages::of(&releases);
-    let own: Vec<_> = releases.iter().filter(|release| release.external_url.is_none()).collect();
-    match target_images {
-        ImageStore::Folder(to) => copied.copy_all(&own, &backup.images, to, CopyMode::Copy, progress),
-        ImageStore::Bucket(bucket) => {
-            for release in own {
-                copied.add(release, upload(&backup.images.join(&release.file), bucket, release).await);
-            }
-        }
-    }
-    let CopiedImages { images, missing } = copied;
-    Ok(Restored { tables, images, missing, is_new })
-}
-
-/// What was restored without the images.
-#[derive(Debug)]
-pub(super) struct RestoredTables {
-    pub tables: Vec<TableSummary>,
-    /// See [`Restored`].
-    pub is_new: bool,
-    pub releases: Releases,
-}
-
-/// As [`restore`], without the images.
-pub(super) async fn restore_tables(
-    folder: &Path,
-    unverified: bool,
-    target: &Database,
-    target_images: &ImageStore,
-    mut progress: impl FnMut(&'static str, u64, u64),
-) -> Result<RestoredTables, RestoreFailure> {
     let backup = BackupFolder::new(folder);
     match fs::metadata(&backup.database) {
         Ok(_) if backup.is_in_use() => {
@@ -116,12 +84,31 @@ pub(super) async fn restore_tables(
     let (copied, releases) = restored?;
     let is_new = matches!(copied, CopyOutcome::Copied(_));
     let (CopyOutcome::Copied(tables) | CopyOutcome::AlreadyPresent(tables)) = copied;
-    Ok(RestoredTables { tables, is_new, releases })
+
+    let mut copied = CopiedImages::of(&releases);
+    for release in releases.iter().filter(|release| release.external_url.is_none()) {
+        let image = backup.images.join(&release.file);
+        let fetched = match download {
+            Some(download) => download.fetch_image(release, target_images, &mut progress).await,
+            None => Ok(()),
+        };
+        let mode = if download.is_some() { CopyMode::Link } else { CopyMode::Copy };
+        match (fetched, target_images) {
+            (Err(why), _) => copied.add(release, Err(why)),
+            (Ok(()), ImageStore::Folder(to)) => copied.copy(release, &backup.images, to, mode, &mut progress),
+            (Ok(()), ImageStore::Bucket(bucket)) => copied.add(release, upload(&image, bucket, release).await),
+        }
+        if download.is_some() {
+            let _ = fs::remove_file(image);
+        }
+    }
+    let CopiedImages { images, missing, .. } = copied;
+    Ok(Restored { tables, images, missing, is_new })
 }
 
 /// Uploads an image of the backup, if the bucket lacks it. A backup of a service with a bucket has no images, and the
 /// bucket still has them.
-pub(super) async fn upload(path: &Path, bucket: &Bucket, release: &Release) -> Result<(), String> {
+async fn upload(path: &Path, bucket: &Bucket, release: &Release) -> Result<(), String> {
     let present = bucket.check(release).await;
     if present.is_ok() || !path.exists() {
         return present.map_err(|why| why.to_string());

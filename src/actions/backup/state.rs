@@ -12,8 +12,10 @@ pub struct BackupState {
     is_in_bucket: bool,
     /// When the last one was made.
     last: Option<Timestamp>,
-    /// Since when it has failed, and why.
-    failure: Option<(Timestamp, String)>,
+    /// What is wrong with it.
+    flaw: Option<String>,
+    /// Why there is no newer one.
+    failure: Option<String>,
     now: Timestamp,
 }
 
@@ -21,8 +23,9 @@ impl BackupState {
     /// `is_in_bucket`: whether the service makes one in a bucket every day. Then those of the command do not count.
     pub async fn of(store: &Store, is_in_bucket: bool, now: Timestamp) -> Result<Self, StoreFailure> {
         let task = if is_in_bucket { Task::BucketBackup } else { Task::Backup };
-        let failure = if is_in_bucket { store.task_failure(Task::BucketBackupFailure).await? } else { None };
-        Ok(Self { is_in_bucket, last: store.last_time(task).await?, failure, now })
+        let failure = if is_in_bucket { store.task_failure(Task::BucketBackupClaim).await? } else { None };
+        let (last, flaw) = (store.last_time(task).await?, store.task_failure(task).await?);
+        Ok(Self { is_in_bucket, last, flaw, failure, now })
     }
 
     /// `None`: none was ever made.
@@ -33,22 +36,22 @@ impl BackupState {
     /// What is wrong, as sentences without the last full stop. Nobody expects a backup by a command if none was ever made.
     pub fn problem(&self) -> Option<String> {
         let max_age = if self.is_in_bucket { MAX_BUCKET_BACKUP_AGE } else { MAX_BACKUP_AGE };
-        match (&self.failure, self.in_words()) {
-            (Some((_, why)), words) => Some(format!("The backup in the bucket fails: {why}. {}", words?)),
+        match (self.failure.as_ref().or(self.flaw.as_ref()), self.in_words()) {
+            (Some(why), words) => Some(format!("The backup in the bucket fails: {why}. {}", words?)),
             (None, words) => words.filter(|_| self.age().is_some_and(|age| age > max_age)),
         }
     }
 
     /// What is wrong and does not mend itself.
     pub fn lasting_problem(&self) -> Option<String> {
-        let is_new = self.failure.as_ref().is_some_and(|(since, _)| since.until(self.now) < BUCKET_BACKUP_NOTICE);
+        let is_new = self.failure.is_some() && self.age().is_some_and(|age| age < BUCKET_BACKUP_NOTICE);
         self.problem().filter(|_| !is_new)
     }
 
     /// What to do about it.
     pub fn to_do(&self) -> &'static str {
         if self.is_in_bucket {
-            "The service tries again every half hour. `porchlight check` says whether the bucket can be used."
+            "The service tries again every half hour. Remove what keeps it from making one."
         } else {
             "`porchlight backup FOLDER` makes one. If a timer or cron job does it, look why it failed."
         }

@@ -8,7 +8,7 @@ mod rotation;
 use std::process::Command;
 use std::time::Duration;
 
-use porchlight::actions::{BackupKey, BucketBackupStep, BucketBackups};
+use porchlight::actions::{BackupKey, BucketBackupStep, BucketBackups, ImageStore};
 use porchlight::clock::Clock;
 use porchlight::store::Database as StoredIn;
 use tokio_util::sync::CancellationToken;
@@ -37,7 +37,7 @@ impl Offsite {
         let bucket = self.bucket.settings("key-of-the-tests");
         let backups = BucketBackups {
             database: StoredIn::parse(service.database.url()).expect("a database"),
-            releases_dir: Some(service.releases_dir()),
+            images: ImageStore::Folder(service.releases_dir().into()),
             bucket: porchlight::bucket::Bucket::open(&bucket, clock.clone()).expect("a bucket"),
             recipient: self.key.recipient(),
             data_dir: folder.path().join("data"),
@@ -119,22 +119,27 @@ async fn of_two_instances_with_different_clocks_one_makes_a_backup_on_each_day()
 
 #[tokio::test]
 async fn an_instance_with_a_wrong_clock_keeps_no_other_from_making_backups() {
-    let [sqlite, _] = each_migrated_database().await;
-    let service = Service::start(live(), sqlite).await;
-    let offsite = Offsite::new();
-    let right = offsite.instance(&service, Clock::manual(NOW));
-    let early = offsite.instance(&service, Clock::manual(NOW.before(DAY * 9000)));
-    let late = offsite.instance(&service, Clock::manual(NOW.after(DAY * 900)));
-    for _ in 0..3 {
-        for instance in [&late, &early, &right] {
-            assert_eq!(instance.step().await, MADE);
-            instance.clock.advance(DAY);
+    for database in each_migrated_database().await {
+        println!("on {database:?}");
+        let service = Service::start(live(), database).await;
+        let offsite = Offsite::new();
+        let right = offsite.instance(&service, Clock::manual(NOW));
+        let early = offsite.instance(&service, Clock::manual(NOW.before(DAY * 9000)));
+        let late = offsite.instance(&service, Clock::manual(NOW.after(DAY * 900)));
+        for _ in 0..3 {
+            for instance in [&late, &early, &right] {
+                assert_eq!(instance.step().await, MADE);
+                instance.clock.advance(DAY);
+            }
         }
+        let days = offsite.days();
+        assert_eq!(days.len(), 9, "none is lost: {days:?}");
+        assert!(
+            ["2026-11-15", "2026-11-16", "2026-11-17"].iter().all(|day| days.contains(&(*day).to_owned())),
+            "{days:?}"
+        );
+        service.stop().await;
     }
-    let days = offsite.days();
-    assert_eq!(days.len(), 9, "none is lost: {days:?}");
-    assert!(["2026-11-15", "2026-11-16", "2026-11-17"].iter().all(|day| days.contains(&(*day).to_owned())), "{days:?}");
-    service.stop().await;
 }
 
 #[tokio::test]
@@ -172,6 +177,9 @@ async fn a_backup_that_is_killed_in_the_middle_is_made_by_another_instance_withi
         service.clock.advance(HOUR);
         assert_eq!((other.step().await, offsite.days().len()), (MADE, 1));
         assert_eq!(offsite.images(), images, "what was sent is not sent again");
+
+        std::fs::create_dir_all(killed.folder.path().join("data/bucket-backup/releases")).expect("what a kill leaves");
+        assert_eq!(killed.step().await, BucketBackupStep::Present, "and leaves no copy behind");
 
         // The pieces that belong to no backup are gone once they cannot be a part of one any more.
         let objects = |day: &str| offsite.bucket.objects().iter().filter(|key| key.contains(day)).count();

@@ -15,10 +15,8 @@ fn assert_failed(step: &BucketBackupStep, words: &str) {
     assert!(why.contains(words), "{why}");
 }
 
-#[tokio::test]
-async fn whatever_is_wrong_is_said_and_tried_again_half_an_hour_later() {
-    let [sqlite, _] = each_migrated_database().await;
-    let service = Service::start(live(), sqlite).await;
+async fn is_said_and_tried_again(database: Database) {
+    let service = Service::start(live(), database).await;
     service.publish("1.4.0");
     for (fault, words) in [
         ("away", "the bucket is unavailable: "),
@@ -49,10 +47,18 @@ async fn whatever_is_wrong_is_said_and_tried_again_half_an_hour_later() {
         assert_eq!(instance.step().await, BucketBackupStep::Waiting, "{fault}");
         service.clock.advance(HOUR / 2);
         assert_eq!(instance.step().await, MADE, "{fault}");
-        let (_, output) = Program::run(offsite.command(&service, &["check"]));
-        assert!(output.contains("The last backup in the bucket was made on 2026-11-15, 0 days ago"), "{output}");
     }
+    let (_, output) = Program::run(Offsite::new().command(&service, &["check"]));
+    assert!(output.contains("The last backup in the bucket was made on 2026-11-15, 0 days ago"), "{output}");
     service.stop().await;
+}
+
+#[tokio::test]
+async fn whatever_is_wrong_is_said_and_tried_again_half_an_hour_later() {
+    for database in each_migrated_database().await {
+        println!("on {database:?}");
+        is_said_and_tried_again(database).await;
+    }
 }
 
 #[tokio::test]
@@ -118,13 +124,12 @@ async fn says_what_is_wrong(database: Database) {
     assert!(!metrics.contains("porchlight_backup_age_seconds"), "{metrics}");
     let (code, output) = Program::run(offsite.command(&service, &["check"]));
     assert!(code == 1 && output.contains("cannot be used: the bucket refused the request"), "{output}");
-    assert_eq!(mailed(&service, &mut server).await, None, "it is tried again first");
-    service.clock.advance(HOUR + Duration::from_mins(1));
     let mail = mailed(&service, &mut server).await.expect("a mail");
     assert!(mail.contains("1. Backup\n") && mail.contains("bucket refused the request (403 Forbidden"), "{mail}");
     assert!(mail.contains("The service tries again every half hour."), "{mail}");
 
     offsite.bucket.command("work");
+    service.clock.advance(HOUR / 2);
     let instance: Instance = offsite.instance(&service, service.clock.clone());
     assert_eq!(instance.step().await, MADE);
     let ready = ops(&program, "/readyz").await;
@@ -134,10 +139,22 @@ async fn says_what_is_wrong(database: Database) {
     assert!(metrics.contains("\nporchlight_backup_age_seconds "), "{metrics}");
     assert!(ops(&program, "/").await.contains("The last backup in the bucket was made on 2026-11-15"));
 
+    // A bucket that refuses for a moment is no reason for a mail.
+    offsite.bucket.command("deny");
+    service.clock.advance(DAY);
+    assert_failed(&instance.step().await, "refused the request");
+    assert!(ops(&program, "/readyz").await.contains(words));
+    assert_eq!(mailed(&service, &mut server).await, None, "it is tried again first");
+    service.clock.advance(HOUR + Duration::from_mins(1));
+    let mail = mailed(&service, &mut server).await.expect("a mail");
+    assert!(mail.contains("bucket refused the request") && mail.contains("on 2026-11-15, 1 day ago"), "{mail}");
+    offsite.bucket.command("work");
+    assert_eq!(instance.step().await, MADE);
+
     // No instance runs for some days.
     service.clock.advance(DAY * 3);
     let mail = mailed(&service, &mut server).await.expect("a mail");
-    assert!(mail.contains("The last backup in the bucket was made on 2026-11-15, 3 days ago."), "{mail}");
+    assert!(mail.contains("The last backup in the bucket was made on 2026-11-16, 3 days ago."), "{mail}");
     let (_, output) = Program::run(offsite.command(&service, &["check"]));
     assert!(output.contains("3 days ago. The service tries again"), "{output}");
     drop(program);

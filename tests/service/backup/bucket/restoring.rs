@@ -1,7 +1,9 @@
 //! `porchlight restore s3://…`
 
+use std::path::Path;
 use std::process::Command;
 
+use porchlight::actions::BackupKey;
 use serde_json::json;
 
 use super::{DAY, MADE, Offsite};
@@ -16,6 +18,13 @@ fn restoring(offsite: &Offsite, name: &str, target: &Database, folder: &tempfile
     let mut command = Program::command(folder.path(), &["restore", &url, "--key", "backup.key"]);
     command.args(["--data-dir", "data", "--database-url", target.url()]).envs(Bucket::environment());
     command
+}
+
+async fn is_untouched(target: &Database) -> bool {
+    match target.url().strip_prefix("sqlite:") {
+        Some(file) => !Path::new(file).exists(),
+        None => target.everything().await.is_empty(),
+    }
 }
 
 #[tokio::test]
@@ -63,7 +72,7 @@ async fn without_a_day_the_newest_backup_is_restored_and_an_unknown_day_is_answe
     assert_eq!(instance.step().await, MADE);
     let (code, output) = Program::run(restoring(&offsite, "/2026-11-20", &target, &elsewhere));
     assert_eq!(code, 1, "{output}");
-    assert!(output.contains("There are: 2026-11-16, 2026-11-15."), "{output}");
+    assert!(output.contains("There are backups of: 2026-11-16, 2026-11-15."), "{output}");
     let (code, output) = Program::run(restoring(&offsite, "/2026-11-15/", &target, &elsewhere));
     assert_eq!((code, target.count("people").await), (0, 0), "{output}");
     let newest = Database::sqlite();
@@ -88,7 +97,7 @@ async fn without_the_right_key_nothing_is_restored() {
     let (code, output) = Program::run(restoring(&wrong, "", &target, &elsewhere));
     assert_eq!(code, 1, "{output}");
     assert!(output.contains("Nothing was restored: 2026-11-15/manifest.json"), "{output}");
-    assert!(output.contains("it was encrypted for another key."), "{output}");
+    assert!(output.contains("it was encrypted for another key. There are backups of: 2026-11-15."), "{output}");
     let url = format!("s3://{}/site", wrong.bucket.name);
     for (arguments, words) in [
         (vec!["restore", &url], "add `--key FILE`"),
@@ -105,34 +114,46 @@ async fn without_the_right_key_nothing_is_restored() {
         code == 1 && output.contains("the bucket refused the request (403 Forbidden, InvalidAccessKeyId)"),
         "{output}"
     );
-    assert!(!std::path::Path::new(target.url().trim_start_matches("sqlite:")).exists(), "nothing was begun");
+    assert!(is_untouched(&target).await, "nothing was begun");
     service.stop().await;
 }
 
 #[tokio::test]
 async fn what_was_changed_in_the_bucket_is_refused() {
-    let [sqlite, _] = each_migrated_database().await;
-    let service = Service::start(live(), sqlite).await;
+    let [sqlite, postgres] = each_migrated_database().await;
+    let (service, stranger) = (Service::start(live(), sqlite).await, Service::start(live(), postgres).await);
     service.publish("1.4.0");
+    let theirs = Offsite::new();
+    let mut instance = theirs.instance(&stranger, stranger.clock.clone());
+    instance.backups.piece_bytes = 300_000;
+    assert_eq!(instance.step().await, MADE);
+    let from_them = |part: &str| format!("take:{}:{part}", theirs.bucket.name);
     for (tampering, words) in [
         ("damage:porchlight.db", "the object in the bucket is another one"),
         ("truncate:porchlight.db", "the object in the bucket is another one"),
-        ("lose:porchlight.db", "is not in the bucket"),
-        ("forge:porchlight.db", "it was changed or damaged after it was encrypted"),
+        ("lose:porchlight.db", "is not in the bucket. There are backups of: 2026-11-15."),
+        ("forge:porchlight.db", "it was changed or damaged after it was encrypted. There are backups of: 2026-11-15."),
         ("forge:manifest.json", "it was changed or damaged after it was encrypted"),
-        ("damage:contents", "it is not in the backup"),
+        ("swap:porchlight.db", "the backup is damaged ("),
+        (&from_them("porchlight.db"), "rows of the table secrets were changed"),
+        (&from_them("manifest.json"), "rows of the table secrets were changed"),
+        ("damage:contents", "2026-11-15/contents does not list 2026-11-15/manifest.json."),
+        ("lose:contents", "there is no backup in s3://"),
         ("rename:2026-11-15:2026-11-16", "the backup of 2026-11-16 is one of another day"),
     ] {
-        let offsite = Offsite::new();
+        let offsite = Offsite { bucket: Bucket::new(), key: BackupKey::parse(&theirs.key.file()).expect("a key") };
         let mut instance = offsite.instance(&service, service.clock.clone());
-        instance.backups.piece_bytes = 300_000;
+        instance.backups.piece_bytes = if tampering.starts_with("swap") { 150_000 } else { 300_000 };
         assert_eq!(instance.step().await, MADE, "{tampering}");
         offsite.bucket.command(tampering);
-        let (elsewhere, target) = (tempfile::tempdir().expect("a folder"), Database::sqlite());
-        let (code, output) = Program::run(restoring(&offsite, "", &target, &elsewhere));
-        assert_eq!(code, 1, "{tampering}: {output}");
-        assert!(output.starts_with("Nothing was restored: ") && output.contains(words), "{tampering}: {output}");
-        assert!(!elsewhere.path().join("data/releases").exists());
+        for target in each_database().await {
+            let elsewhere = tempfile::tempdir().expect("a folder");
+            let (code, output) = Program::run(restoring(&offsite, "", &target, &elsewhere));
+            assert_eq!(code, 1, "{tampering}: {output}");
+            assert!(output.starts_with("Nothing was restored: ") && output.contains(words), "{tampering}: {output}");
+            assert!(!elsewhere.path().join("data/releases").exists());
+            assert!(is_untouched(&target).await, "{tampering}");
+        }
     }
     let offsite = Offsite::new();
     assert_eq!(offsite.instance(&service, service.clock.clone()).step().await, MADE);
@@ -147,6 +168,7 @@ async fn what_was_changed_in_the_bucket_is_refused() {
         service.database.everything().await,
         "the data is worth it all the same"
     );
+    stranger.stop().await;
     service.stop().await;
 }
 
