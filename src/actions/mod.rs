@@ -61,8 +61,8 @@ pub use releases::{
 pub use service::Service;
 pub use signups::{StartedDownload, import_people, join_waitlist, start_download};
 pub use site::{
-    AppMismatch, MAIL_STEP, address_step, check_app, claim_database, empty_database_warning, keeps_waitlist,
-    sample_texts_step, setup_steps,
+    AppMismatch, MAIL_STEP, PUBLISH_COMMAND, address_step, check_app, claim_database, empty_database_warning,
+    keeps_waitlist, sample_texts_step, setup_steps,
 };
 pub use statistics::{CachedSummary, CachedTotals, CountBuffer, OpsSummary, StatisticsRange, ops_summary, statistics};
 pub use tokens::{authorize_token, create_token};

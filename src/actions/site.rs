@@ -54,6 +54,9 @@ pub async fn keeps_waitlist(store: &Store, content: &Content) -> bool {
     !is_left_out || store.people_on_waitlist().await.map_or(true, |people| people > 0)
 }
 
+/// How a disk image is published by a command. The desk has a page for it.
+pub const PUBLISH_COMMAND: &str = "with `porchlight release publish FILE.dmg --version 1.0.0`";
+
 /// Returns one sentence for each step.
 pub fn setup_steps(
     facts: &SiteFacts,
@@ -68,13 +71,14 @@ pub fn setup_steps(
          that folder.",
     );
     let site = sample_texts_step(sample_texts).or_else(|| is_sample.map(str::to_owned));
-    let publish = "`porchlight release publish FILE.dmg --version 1.0.0`";
     let image = match newest_image {
         _ if releases.newest().is_some() => None,
         NewestImage::External(_) => None,
-        NewestImage::Preview(_) => Some(format!("Downloads get a sample disk image. Publish your own with {publish}.")),
+        NewestImage::Preview(_) => {
+            Some(format!("Downloads get a sample disk image. Publish your own {PUBLISH_COMMAND}."))
+        }
         NewestImage::Published(_) => Some(format!(
-            "No disk image has been published, so downloads are answered with 503. Publish one with {publish}, or set \
+            "No disk image has been published, so downloads are answered with 503. Publish one {PUBLISH_COMMAND}, or set \
              `download_url`."
         )),
     };

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::builder::Resettable;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -175,7 +176,7 @@ enum BackupCommand {
 
 /// Parses the arguments and runs the command.
 pub fn main() -> ExitCode {
-    let arguments = help::program(Cli::command()).try_get_matches();
+    let arguments = help::program(Cli::command()).try_get_matches().map_err(without_environment);
     let cli = match arguments.and_then(|arguments| Cli::from_arg_matches(&arguments)) {
         Ok(cli) => cli,
         Err(help_or_error) => return print_clap_message(&help_or_error),
@@ -188,6 +189,13 @@ pub fn main() -> ExitCode {
     }
     logging::flush();
     failures.first().map_or(ExitCode::SUCCESS, |failure| ExitCode::from(failure.exit_code))
+}
+
+/// The usage in an error lists what is given, also by the environment: only what was typed belongs there.
+fn without_environment(error: clap::Error) -> clap::Error {
+    let definitions = Cli::command().mut_args(|setting| setting.env(Resettable::Reset));
+    let typed = help::program(definitions).try_get_matches().err();
+    typed.filter(|typed| typed.kind() == error.kind() && error.use_stderr()).unwrap_or(error)
 }
 
 fn stdout_failure(error: &std::io::Error) -> Failure {

@@ -25,6 +25,7 @@ use super::starter::{SampleText, sample_texts};
 use super::templates::Templates;
 use crate::domain::letters::ArchivedLetter;
 use crate::domain::network::BaseUrl;
+use crate::domain::releases::Releases;
 use crate::domain::signups::Wording;
 
 const APPCAST: &str = "appcast.xml";
@@ -199,9 +200,15 @@ impl Site {
     }
 
     /// Adds notes about links that lead nowhere. `exists` tells whether the service answers at a path.
-    pub fn check_links(&mut self, content: &Content, base_url: &BaseUrl, exists: &dyn Fn(&str) -> bool) {
+    pub fn check_links(
+        &mut self,
+        content: &Content,
+        base_url: &BaseUrl,
+        releases: &Releases,
+        exists: &dyn Fn(&str) -> bool,
+    ) {
         let pages: Vec<_> = self.pages.iter().map(|listed| (&listed.address, &listed.page)).collect();
-        let notes = broken_links(content, base_url, &pages, exists);
+        let notes = broken_links(content, base_url, &pages, releases, exists);
         self.notes.extend(notes);
     }
 

@@ -4,9 +4,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::assets::extension;
 use super::content::Content;
-use super::notes::SiteNote;
+use super::notes::{SiteNote, notes_of};
 use super::page::{Page, PageAddress};
 use crate::domain::network::BaseUrl;
+use crate::domain::releases::Releases;
 use crate::domain::text::did_you_mean;
 
 const TEMPLATES: &str = "templates/";
@@ -16,6 +17,7 @@ pub(super) fn broken_links(
     content: &Content,
     base_url: &BaseUrl,
     pages: &[(&PageAddress, &Page)],
+    releases: &Releases,
     exists: &dyn Fn(&str) -> bool,
 ) -> BTreeSet<SiteNote> {
     let paths = || pages.iter().map(|(address, _)| address.path.as_str());
@@ -48,7 +50,7 @@ pub(super) fn broken_links(
             }
         });
         notes.extend(links.chain(loaded).map(|(link, what)| {
-            let (file, line) = place(content, &page.file, &link);
+            let (file, line) = place(content, releases, &page.file, &link);
             SiteNote::new(file, line, &what)
         }));
     }
@@ -82,13 +84,15 @@ fn foreign_in_styles(content: &Content) -> Vec<SiteNote> {
     notes
 }
 
-/// The file and line in which a link is written: in that of the page, or in a template of the makers.
-fn place(content: &Content, page: &str, link: &str) -> (String, Option<usize>) {
+/// The file and line in which a link is written: in that of the page, in a template of the makers, or in no file but in release
+/// notes.
+fn place(content: &Content, releases: &Releases, page: &str, link: &str) -> (String, Option<usize>) {
     let files = std::iter::once(page.to_owned()).chain(content.own_names(TEMPLATES));
-    let mut lines = files.filter_map(|file| {
-        let text = content.text(&file).ok()?;
+    let files = files.filter_map(|file| Some((content.text(&file).ok()?, file)));
+    let notes = releases.available().map(|release| (release.notes.to_string(), notes_of(release)));
+    let mut lines = files.chain(notes).filter_map(|(text, place)| {
         let before = text.lines().position(|line| line.contains(link))?;
-        Some((file, Some(before + 1)))
+        Some((place, Some(before + 1)))
     });
     lines.next().unwrap_or_else(|| (page.to_owned(), None))
 }

@@ -6,6 +6,7 @@ use std::fmt;
 
 use super::built_in::{built_in, built_in_names};
 use super::content::Content;
+use crate::domain::releases::Release;
 use crate::domain::text::did_you_mean;
 
 const TEMPLATES: &str = "templates/";
@@ -32,10 +33,20 @@ impl SiteNote {
         Self::new(file, None, &format!("is not used: {why}"))
     }
 
+    /// Whether it is about the notes of this release.
+    pub fn is_about(&self, release: &Release) -> bool {
+        self.file == notes_of(release)
+    }
+
     /// Why this file is not used, if that is what the note says.
     pub(super) fn why_unused(&self, file: &str) -> Option<&str> {
         self.what.strip_prefix("is not used: ").filter(|_| self.file == file)
     }
+}
+
+/// What stands for a file in notes about release notes.
+pub(super) fn notes_of(release: &Release) -> String {
+    format!("The notes of release {}", release.version)
 }
 
 impl fmt::Display for SiteNote {

@@ -83,7 +83,7 @@ impl BuiltSite {
         let cors_files = discovery::cors_files(base_url, &endpoints, &server_info).into_iter();
         served.extend(cors_files.map(|(path, file)| (path.to_owned(), Served::CorsFile(file.into()))));
         let is_of_routes = |path: &str| is_taken(path) && !path.starts_with("/assets/");
-        site.check_links(content, base_url, &|path| served.contains_key(path) || is_of_routes(path));
+        site.check_links(content, base_url, releases, &|path| served.contains_key(path) || is_of_routes(path));
         Ok(Self {
             served,
             not_found: Served::not_found(&site.not_found),

@@ -167,6 +167,17 @@ async fn a_letter_reaches_exactly_those_who_opted_in() {
                 "bounced": 0, "archived": false, "run": "command", "stop_reason": null,
             })
         );
+        let status = fixture.status();
+        let id = status["id"].as_str().expect("an id");
+        for (letter, code, words) in [
+            (&id[..8], 0, "1 recipient, 1 sent"),
+            (&*file, 0, "1 recipient, 1 sent"),
+            ("000000", 1, "No letter 000000 has been sent"),
+            ("nowhere.md", 1, "The letter in nowhere.md cannot be used: "),
+        ] {
+            let (ended, output) = fixture.run(&["status", letter]);
+            assert!(ended == code && output.contains(words), "{letter}: {output}");
+        }
 
         let form = [("content-type", "application/x-www-form-urlencoded")];
         let left = fixture.service.send(reqwest::Method::POST, &path, &form, "List-Unsubscribe=One-Click").await;
@@ -365,7 +376,7 @@ async fn a_letter_that_cannot_be_sent_says_why() {
     for (arguments, code, words) in [
         (vec!["send", &empty, "--yes"], 1, "it is empty"),
         (vec!["send", &picture, "--yes"], 1, "in line 3, the image /c.png is outside the folder"),
-        (vec!["send", "nowhere.md", "--yes"], 1, "nowhere.md cannot be sent"),
+        (vec!["send", "nowhere.md", "--yes"], 1, "nowhere.md cannot be used"),
         (vec!["test", &good, "--to", "nobody"], 2, "name@example.com"),
         (vec!["status", &good], 1, "has not been sent yet"),
     ] {

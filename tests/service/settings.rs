@@ -227,6 +227,27 @@ fn unknown_flags_and_commands_are_usage_errors() {
 }
 
 #[test]
+fn the_usage_of_a_command_does_not_list_what_the_environment_gives() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (arguments, missing) in [
+        (&["letter", "recipients"][..], "<LETTER>"),
+        (&["release", "withdraw", "--yes"], "<VERSION>"),
+        (&["letter", "test", "--base-url", "http://127.0.0.1:1"], "<FILE>"),
+    ] {
+        let mut command = Program::command(folder.path(), arguments);
+        command.env("PORCHLIGHT_CONFIG", "nowhere.toml").env("PORCHLIGHT_DATA_DIR", "data");
+        command.env("PORCHLIGHT_SMTP_URL", "smtp://127.0.0.1");
+        let (code, output) = Program::run(command);
+        assert!(code == 2 && output.contains("Usage: porchlight") && output.contains(missing), "{output}");
+        assert!(
+            !output.contains("--config") && !output.contains("--data-dir") && !output.contains("--smtp"),
+            "{output}"
+        );
+        assert_eq!(output.contains("--base-url"), arguments.contains(&"--base-url"), "what was typed: {output}");
+    }
+}
+
+#[test]
 fn a_secret_can_be_read_from_a_separate_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let database = folder.path().join("elsewhere.db");

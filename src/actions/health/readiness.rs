@@ -45,6 +45,8 @@ pub async fn readiness(service: &Service) -> Vec<ReadinessCheck> {
     let image = image_problem(&service.catalog, &service.newest_image);
     let too_long = || Some("the newest image was not found in time".to_owned());
     let image = timeout(IMAGE_TIMEOUT, image).await.unwrap_or_else(|_| too_long());
+    let is_sample =
+        matches!(service.newest_image, NewestImage::Preview(_)) && service.catalog.cached().newest().is_none();
     // Without any release, and with a bucket, no other instance has an image either.
     let is_local =
         service.catalog.cached().newest().is_some() && matches!(service.catalog.images(), ImageStore::Folder(_));
@@ -59,7 +61,10 @@ pub async fn readiness(service: &Service) -> Vec<ReadinessCheck> {
     let checks = [
         check("database", None, true),
         check("writer", writer, true),
-        check("newest_image", image, is_local),
+        ReadinessCheck {
+            note: is_sample.then(|| "as a sample: nothing is published yet".to_owned()),
+            ..check("newest_image", image, is_local)
+        },
         check("outbox", outbox, false),
     ];
     checks.into_iter().chain(backup).chain(certificate).collect()

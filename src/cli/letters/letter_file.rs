@@ -15,7 +15,7 @@ pub(super) fn read(file: &Path) -> Result<Letter, Failure> {
         let folder = file.parent().unwrap_or(file);
         Letter::parse_with_images(&text, |name| read_image(folder, name)).map_err(|error| error.to_string())
     });
-    letter.or_fail(|why| format!("The letter in {} cannot be sent: {why}.", file.display()))
+    letter.or_fail(|why| format!("The letter in {} cannot be used: {why}.", file.display()))
 }
 
 fn read_image(folder: &Path, name: &ImageName) -> Result<Vec<u8>, Invalid> {

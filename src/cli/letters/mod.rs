@@ -52,10 +52,10 @@ pub(super) enum LetterCommand {
     #[command(before_help = "Examples:\n  porchlight letter send november.md\n  porchlight letter send --go-on")]
     Send(SendArguments),
     /// Show how many copies of a letter were sent
-    #[command(before_help = "Example:\n  porchlight letter status --json")]
+    #[command(before_help = "Examples:\n  porchlight letter status --json\n  porchlight letter status 9f86d081")]
     Status {
-        /// Markdown file with the letter [default: the latest letter]
-        file: Option<PathBuf>,
+        /// Id of the letter, or its beginning, as `letter list` shows it, or its Markdown file [default: the latest letter]
+        letter: Option<PathBuf>,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -92,7 +92,7 @@ pub(super) fn run(command: LetterCommand, settings: &Settings) -> Result<(), Fai
         LetterCommand::Preview { file } => preview(settings, &file),
         LetterCommand::Test { file, to } => block_on(test(settings, &file, &to)),
         LetterCommand::Send(arguments) => block_on(send(settings, arguments)),
-        LetterCommand::Status { file, json } => status(settings, file.as_deref(), json),
+        LetterCommand::Status { letter, json } => status(settings, letter.as_deref(), json),
         LetterCommand::Recipients(arguments) => {
             with_store(settings, Access::Read, async |store| arguments.run(store).await)
         }

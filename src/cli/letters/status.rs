@@ -5,11 +5,12 @@ use std::path::Path;
 use serde_json::json;
 
 use super::letter_file::read;
+use super::recipients::find;
 use crate::cli::failure::Failure;
 use crate::cli::run::{Access, with_store};
 use crate::cli::terminal::{ListPrinter, format_row, print_record, sanitize_line, terminal_width};
 use crate::config::Settings;
-use crate::domain::letters::LetterCounts;
+use crate::domain::letters::{LetterCounts, LetterReference};
 use crate::domain::text::quantity;
 use crate::store::{StartedLetter, Store};
 
@@ -18,9 +19,14 @@ const SHORT_ID_CHARS: usize = 8;
 
 pub(super) const NO_LETTERS: &str = "No letter has been sent yet. `porchlight letter send --help` shows how.";
 
-pub(super) fn status(settings: &Settings, file: Option<&Path>, as_json: bool) -> Result<(), Failure> {
-    let id = file.map(|file| read(file).map(|letter| letter.id)).transpose()?;
+/// `letter` is a file, or an id if there is no file of that name.
+pub(super) fn status(settings: &Settings, letter: Option<&Path>, as_json: bool) -> Result<(), Failure> {
     with_store(settings, Access::Read, async |store| {
+        let reference = |path: &Path| LetterReference::parse(path.to_str()?).ok().filter(|_| !path.exists());
+        let id = match (letter, letter.and_then(reference)) {
+            (_, Some(reference)) => Some(find(store, &reference).await?),
+            (file, None) => file.map(|file| read(file).map(|letter| letter.id)).transpose()?,
+        };
         let (letter, missing) = match &id {
             Some(id) => (
                 store.letter(id).await?,

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::format::{grouped, grouped_quantity};
 use super::tables::bar_table;
-use crate::actions::{OpsSummary, ReadinessCheck};
+use crate::actions::{OpsSummary, PUBLISH_COMMAND, ReadinessCheck};
 use crate::domain::text::capitalised;
 use crate::domain::time::Day;
 use crate::store::StoreFailure;
@@ -19,8 +19,7 @@ pub(super) fn alerts(
 ) -> Vec<Value> {
     let alert = |name: &str, section: &str, text: &str| json!({ "name": name, "section": section, "text": text });
     let mut alerts = Vec::new();
-    // Without marks of code, as the steps below.
-    alerts.extend(empty_database.map(|text| alert("Database", "health", &text.replace('`', ""))));
+    alerts.extend(empty_database.map(|text| alert("Database", "health", text)));
     if let Err(failure) = summary {
         alerts.push(alert("Statistics", "health", &format!("unavailable: {failure}")));
     }
@@ -34,9 +33,13 @@ pub(super) fn alerts(
     alerts
 }
 
-/// Without marks of code: the dashboard shows commands that can be run as they are, and these need words of the makers.
-pub(super) fn setup_steps(app: &App) -> Vec<String> {
-    app.setup_steps().into_iter().map(|step| step.replace('`', "")).collect()
+/// What stands before and after the link to the page that does the step, if the desk has one.
+pub(super) fn setup_steps(app: &App, is_at_desk: bool) -> Vec<Value> {
+    let split = |step: String| match step.split_once(PUBLISH_COMMAND).filter(|_| is_at_desk) {
+        Some((before, after)) => json!([before, after]),
+        None => json!([step, null]),
+    };
+    app.setup_steps().into_iter().map(split).collect()
 }
 
 pub(super) fn checks(checks: &[ReadinessCheck]) -> Vec<Value> {
@@ -44,9 +47,10 @@ pub(super) fn checks(checks: &[ReadinessCheck]) -> Vec<Value> {
     checks.iter().map(check).collect()
 }
 
-/// How often this instance refused, by reason.
-pub(super) fn refusals(app: &App) -> [Value; Refusal::ALL.len()] {
-    Refusal::ALL.map(|refusal| json!({ "title": refusal.title(), "count": grouped(app.refused(refusal)) }))
+/// How often this instance refused, by each reason that there was.
+pub(super) fn refusals(app: &App) -> Vec<Value> {
+    let refused = Refusal::ALL.into_iter().filter(|refusal| app.refused(*refusal) > 0);
+    refused.map(|refusal| json!({ "title": refusal.title(), "count": grouped(app.refused(refusal)) })).collect()
 }
 
 /// Returns the name of a check with a capital letter and spaces.

@@ -69,7 +69,7 @@ pub(super) async fn dashboard(app: &App, here: &str, frame: &Frame<'_>, query: O
         "ranges": ranges,
         "alerts": health::alerts(&checks, data.as_ref().map(|data| &data.summary), empty),
         // What makers still have to do, in order.
-        "setup_steps": health::setup_steps(app),
+        "setup_steps": health::setup_steps(app, frame.is_of_desk),
         // Absent if the database cannot be read.
         "data": data.as_ref().ok().map(|data| data.view(app)),
         "checks": health::checks(&checks),

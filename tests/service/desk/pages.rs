@@ -183,6 +183,36 @@ async fn every_change_needs_a_session_and_a_page_of_the_desk() {
 }
 
 #[tokio::test]
+async fn the_overview_leads_to_the_page_that_publishes_and_says_what_is_true_of_an_empty_service() {
+    on_each_database_with(private(), async |service| {
+        let browser = MakerBrowser::signed_in(service).await;
+        let page = browser.get("/desk").await.text();
+        let step = "Publish your own on the page <a href=\"/desk/releases\">Releases</a>.";
+        assert!(page.contains(step) && !page.contains("release publish"), "{page}");
+        assert!(page.contains("set <code>base_url</code> to the public URL"), "{page}");
+        let text = markup::main_text(&page);
+        assert!(text.contains("works, as a sample: nothing is published yet"), "{text}");
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words(&text).contains("refused by this instance since it started. None. Health"), "{text}");
+        service.publish("1.4.0");
+        let page = browser.get("/desk").await.text();
+        assert!(!page.contains(step) && !page.contains("as a sample"), "{page}");
+        let cookies = browser.cookies();
+        browser.set_cookie(cookies.keys().next().expect("a session"), &"0".repeat(64));
+        browser.get("/desk").await;
+        browser.sign_in(&[]).await;
+        let text = markup::main_text(&browser.get("/desk").await.text());
+        let (_, refused) = text.split_once("since it started.").expect("the refusals");
+        let refused = words(refused.split("Health").next().expect("them"));
+        assert!(
+            refused.starts_with("Wrong tokens at the desk ") && !refused.contains(" 0"),
+            "only what there was: {refused}"
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn the_checks_are_those_of_the_command() {
     on_each_database_with(private(), async |service| {
         let browser = MakerBrowser::signed_in(service).await;

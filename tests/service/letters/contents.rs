@@ -198,7 +198,7 @@ async fn a_letter_that_would_not_arrive_as_written_claims_nobody() {
             {
                 let (code, output) = fixture.run(arguments);
                 assert!(code == 1 && output.contains(why), "{why}: {output}");
-                assert!(!why.starts_with("in line") || output.contains("bad.md cannot be sent: "), "{output}");
+                assert!(!why.starts_with("in line") || output.contains("bad.md cannot be used: "), "{output}");
             }
         }
         for table in ["letters", "letter_images", "letter_recipients", "letter_months"] {
