@@ -48,6 +48,9 @@ if (draft) {
   // When the oldest change was made that is not saved.
   let since = 0;
   let isSaving = false;
+  // Until then there is no place where the maker was.
+  let wasTyped = false;
+  body.addEventListener('focus', () => (wasTyped = true), { once: true });
   const fields = (images) => {
     const all = new FormData(draft);
     if (!images) all.delete('image');
@@ -84,7 +87,10 @@ if (draft) {
       if (!why) timer = setTimeout(begin, 5000, false);
     }
     for (const name of names) {
-      body.setRangeText(`${body.selectionStart && body.value[body.selectionStart - 1] !== '\n' ? '\n\n' : ''}![What it shows](${name})\n`, body.selectionEnd, body.selectionEnd, 'end');
+      const place = wasTyped ? body.selectionEnd : body.value.length;
+      const gap = place && body.value[place - 1] !== '\n' ? '\n\n' : '';
+      body.setRangeText(`${gap}![What it shows](${name})\n`, place, place, 'end');
+      wasTyped = true;
     }
     if (names.length) await save();
     else await show();

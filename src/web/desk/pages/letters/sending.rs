@@ -12,7 +12,7 @@ use crate::domain::desk::Change;
 use crate::domain::letters::{Letter, LetterRun, RecipientFilter, RecipientState, letter_path};
 use crate::domain::limits::DESK_PAGE_ROWS;
 use crate::domain::sha256::Sha256;
-use crate::domain::text::{quantity, sanitize_line};
+use crate::domain::text::{capitalised, quantity, sanitize_line};
 use crate::store::{ListedRecipient, StartedLetter};
 use crate::web::dashboard::format::{grouped, grouped_quantity};
 use crate::web::desk::pages::failure::DeskFailure;
@@ -143,7 +143,7 @@ fn view(visit: &Visit<'_>, letter: &StartedLetter) -> Value {
     let sentence = match state(letter) {
         "sending" => format!("{} of {} done, {left} left.", grouped(done), grouped(counts.recipients)),
         "sent" => format!("Sent to {}.", grouped_quantity(counts.sent, "person", "people")),
-        _ => format!("{} of {} done, and {} wait.", grouped(done), grouped(counts.recipients), grouped(counts.waiting)),
+        _ => format!("{} of {} done, {} waiting.", grouped(done), grouped(counts.recipients), grouped(counts.waiting)),
     };
     let archive = letter.archived.then(|| Sha256::from_hex(&letter.id)).flatten();
     json!({
@@ -205,7 +205,7 @@ pub(in crate::web::desk::pages) async fn recipients(
     let filters = std::iter::once((None, "All")).chain(RecipientFilter::ALL.map(|state| (Some(state), state.as_str())));
     let filters = filters.map(|(state, name)| {
         let word = state.map_or("", RecipientFilter::as_str);
-        json!({ "name": name, "path": link(&format!("{path}/recipients"), &[("state", word)]), "current": state == filter })
+        json!({ "name": capitalised(name), "path": link(&format!("{path}/recipients"), &[("state", word)]), "current": state == filter })
     });
     let page = json!({
         "title": "Recipients",
