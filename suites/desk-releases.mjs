@@ -137,9 +137,15 @@ const withJavaScript = (line) => async ({ page, desk }) => {
   line.hold();
   await publish.press('Enter');
   await page.getByText(/^\d+ of 16 MB, about .* left$/).waitFor();
-  await expectFocus(page, button(page, 'Cancel'), 'the button that stops it');
+  const [question] = await Promise.all([
+    page.waitForEvent('dialog').then(async (dialog) => (await dialog.dismiss(), dialog)),
+    page.getByRole('navigation', { name: 'Desk' }).getByRole('link', { name: 'People' }).click({ noWaitAfter: true }),
+  ]);
+  assert.equal(question.type(), 'beforeunload');
+  await button(page, 'Cancel').focus();
   await key(page, 'Enter');
   await failed('The upload was cancelled. Nothing was published.');
+  assert.equal(await page.locator('[data-failure]').getAttribute('class'), 'of', 'a cancelled upload is no failure');
   await expectFocus(page, publish, 'the button');
   line.cut();
   await key(page, 'Enter');
@@ -152,6 +158,18 @@ const withJavaScript = (line) => async ({ page, desk }) => {
   const path = await pathOfImage(page);
   const image = await until(() => downloaded(desk, path), ({ length }) => length > 10);
   assert.ok(image.equals(Buffer.concat([Buffer.alloc(LARGE), Buffer.from(TRAILER)])), 'the image is another one');
+
+  // The same once more, with other notes.
+  await menu(page, 'Releases');
+  await drop(page);
+  await write(page, { ...RELEASE, Notes: 'Much sooner' });
+  await publish.press('Enter');
+  await expectHeading(page, 'Release 1.5.0');
+  await failed(/was published before, with the same image/);
+  await expectFields(page, { Notes: 'Much sooner' });
+  await preview(page).getByText('Much sooner').waitFor();
+  await press(page, 'Save');
+  await expectDone(page, /was changed/);
   await signOut(page);
 };
 

@@ -67,7 +67,7 @@ impl Form {
         Self(pairs.into_owned().collect())
     }
 
-    fn of_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> Self {
+    pub(super) fn of_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> Self {
         // Browsers submit line breaks as CRLF. Databases refuse NUL.
         Self(pairs.into_iter().map(|(name, value)| (name, clean_text(&value))).collect())
     }
