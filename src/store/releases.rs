@@ -53,20 +53,15 @@ from_row_struct! {
 impl Store {
     /// Returns all releases. A row that cannot be read does not hide the others.
     pub async fn releases(&self) -> Result<Releases, StoreFailure> {
-        let rows: Vec<ReleaseRow> = self.run(SELECT, &[]).await?.all()?;
-        let (mut releases, mut unreadable) = (Vec::with_capacity(rows.len()), Vec::new());
-        for row in rows {
-            let version = row.written.clone();
-            match row.parse() {
-                Some(release) => releases.push(release),
-                None => unreadable.push(version),
-            }
-        }
-        Ok(Releases::with_unreadable(releases, unreadable))
+        Ok(readable(self.run(SELECT, &[]).await?.all()?))
     }
 
-    /// Inserts a release. Returns `false` if its version or file name exists already, withdrawn or not.
-    pub async fn add_release(&self, release: &Release) -> Result<bool, StoreFailure> {
+    /// Inserts a release that passes the check. Returns `false` if its version or file name exists already, withdrawn or not.
+    pub async fn add_release<E: From<StoreFailure>>(
+        &self,
+        release: &Release,
+        check: impl FnOnce(&Releases) -> Result<(), E>,
+    ) -> Result<bool, E> {
         let values = values![
             release.version.key(),
             release.version.as_str(),
@@ -83,11 +78,15 @@ impl Store {
             i64::from(release.phased.days()),
             release.published,
         ];
-        self.change_releases(INSERT, values).await
+        self.change_releases(INSERT, values, check).await
     }
-
     /// Changes what is given. Returns `false` if there is no such release.
-    pub async fn change_release(&self, version: &Version, edit: &ReleaseEdit) -> Result<bool, StoreFailure> {
+    pub async fn change_release<E: From<StoreFailure>>(
+        &self,
+        version: &Version,
+        edit: &ReleaseEdit,
+        check: impl FnOnce(&Releases) -> Result<(), E>,
+    ) -> Result<bool, E> {
         let values = values![
             version.key(),
             edit.notes.as_ref().map(Notes::as_str),
@@ -99,30 +98,53 @@ impl Store {
             edit.phased.map(|phased| i64::from(phased.days())),
             edit.published,
         ];
-        self.change_releases(CHANGE, values).await
+        self.change_releases(CHANGE, values, check).await
     }
 
     /// Withdraws a release. Returns `false` if there is none, or it is withdrawn already.
     pub async fn withdraw_release(&self, version: &Version, withdrawal: &Withdrawal) -> Result<bool, StoreFailure> {
         let reason = withdrawal.reason.as_ref().map(Reason::as_str);
-        self.change_releases(WITHDRAW, values![version.key(), withdrawal.at, reason]).await
+        self.change_releases(WITHDRAW, values![version.key(), withdrawal.at, reason], |_| Ok(())).await
     }
 
     /// Takes a withdrawal back. Returns `false` if there is none.
-    pub async fn restore_release(&self, version: &Version) -> Result<bool, StoreFailure> {
-        self.change_releases(RESTORE, values![version.key()]).await
+    pub async fn restore_release<E: From<StoreFailure>>(
+        &self,
+        version: &Version,
+        check: impl FnOnce(&Releases) -> Result<(), E>,
+    ) -> Result<bool, E> {
+        self.change_releases(RESTORE, values![version.key()], check).await
     }
 
-    /// Returns whether the statement changed anything.
-    async fn change_releases(&self, statement: &'static str, values: &[Value<'_>]) -> Result<bool, StoreFailure> {
+    /// Returns whether the statement changed anything. The check sees all changes before this one: they lock the row of their
+    /// revision, one after the other.
+    async fn change_releases<E: From<StoreFailure>>(
+        &self,
+        statement: &'static str,
+        values: &[Value<'_>],
+        check: impl FnOnce(&Releases) -> Result<(), E>,
+    ) -> Result<bool, E> {
         let mut tx = self.begin().await?;
+        tx.change_revision(Revision::Releases).await?;
+        check(&readable(tx.run(SELECT, &[]).await?.all()?))?;
         let is_changed = tx.run(statement, values).await?.affected > 0;
         if is_changed {
-            tx.change_revision(Revision::Releases).await?;
             tx.commit().await?;
         }
         Ok(is_changed)
     }
+}
+
+fn readable(rows: Vec<ReleaseRow>) -> Releases {
+    let (mut releases, mut unreadable) = (Vec::with_capacity(rows.len()), Vec::new());
+    for row in rows {
+        let version = row.written.clone();
+        match row.parse() {
+            Some(release) => releases.push(release),
+            None => unreadable.push(version),
+        }
+    }
+    Releases::with_unreadable(releases, unreadable)
 }
 
 impl ReleaseRow {

@@ -42,23 +42,25 @@ pub async fn edit_release(
     force: bool,
     at: Timestamp,
 ) -> Result<(), ChangeFailure> {
-    let releases = store.releases().await?;
-    let release = find(&releases, version)?;
     if edit.published.is_some_and(|published| published > at) {
         return Err(ChangeFailure::FutureDate);
     }
-    let candidate = Candidate::of(release, force);
-    let changed = Candidate {
-        channel: edit.channel.as_ref().unwrap_or(candidate.channel),
-        build: edit.build.as_ref().or(candidate.build),
-        signature: edit.signature.as_ref().or(candidate.signature),
-        ..candidate
+    let check = |releases: &Releases| {
+        let release = find(releases, version)?;
+        let candidate = Candidate::of(release, force);
+        let changed = Candidate {
+            channel: edit.channel.as_ref().unwrap_or(candidate.channel),
+            build: edit.build.as_ref().or(candidate.build),
+            signature: edit.signature.as_ref().or(candidate.signature),
+            ..candidate
+        };
+        let changes_order = edit.channel.is_some() || edit.build.is_some();
+        if changes_order && release.withdrawn.is_none() {
+            releases.check_changed(changed)?;
+        }
+        Ok(())
     };
-    let changes_order = edit.channel.is_some() || edit.build.is_some();
-    if changes_order && release.withdrawn.is_none() {
-        releases.check_changed(changed)?;
-    }
-    if store.change_release(version, edit).await? { Ok(()) } else { Err(ChangeFailure::Unknown(version.clone())) }
+    store.change_release(version, edit, check).await.map(drop)
 }
 
 /// Returns the release if it can be withdrawn.
@@ -120,8 +122,7 @@ pub async fn restore_release(
         verify_image(images, &release).await?;
     }
     // Reading the image takes a while: a release may have been published meanwhile.
-    check(&store.releases().await?)?;
-    if store.restore_release(version).await? { Ok(()) } else { Err(ChangeFailure::NotWithdrawn(version.clone())) }
+    store.restore_release(version, |releases| check(releases).map(drop)).await.map(drop)
 }
 
 fn find<'a>(releases: &'a Releases, version: &Version) -> Result<&'a Release, ChangeFailure> {

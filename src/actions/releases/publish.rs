@@ -11,6 +11,7 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
+use futures_util::future::BoxFuture;
 use rustix::fs::statvfs;
 use tempfile::TempPath;
 use tokio_util::sync::CancellationToken;
@@ -18,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::images_and_catalog::ImageStore;
 use crate::blocking::blocking;
 use crate::bucket::{Bucket, BucketFailure};
+use crate::domain::limits::RESERVED_DISK_BYTES;
 use crate::domain::parse::Invalid;
 use crate::domain::releases::disk_image;
 use crate::domain::releases::{
@@ -73,6 +75,8 @@ pub struct ImageStream {
     pub length: Option<RangeInclusive<u64>>,
     /// Cancelled when the service stops. The bytes end then.
     pub stop: CancellationToken,
+    /// Whether whoever sends it still may, asked before the release is recorded.
+    pub permission: Option<BoxFuture<'static, Result<bool, StoreFailure>>>,
 }
 
 impl fmt::Debug for ImageStream {
@@ -99,10 +103,15 @@ pub enum PublishFailure {
     Unreadable { path: PathBuf, why: io::Error },
     #[error("Nothing was published: only {arrived} of {length} bytes arrived. Try again.")]
     Incomplete { arrived: u64, length: u64 },
-    #[error("Nothing was published: {} has room for {free} bytes, and the image has {length}. Free up space.", .folder.display())]
+    #[error(
+        "Nothing was published: {} has room for {free} bytes, of which {RESERVED_DISK_BYTES} stay free for the database, and the \
+         image has {length}. Free up space.", .folder.display()
+    )]
     NoRoom { folder: PathBuf, free: u64, length: u64 },
     #[error("Nothing was published, because the service is stopping. Try again.")]
     Stopped,
+    #[error("Nothing was published: the session or the token was ended while the image arrived.")]
+    NotAllowed,
     #[error("Nothing was published: {} cannot be written: {why}.", .path.display())]
     Unwritable { path: PathBuf, why: io::Error },
     #[error("Nothing was published, because the image could not be stored as {object}: {why}.")]
@@ -132,10 +141,14 @@ pub struct ReleaseStore<'a> {
 pub async fn publish_release(
     release_store: &ReleaseStore<'_>,
     new_release: NewRelease,
-    image: ImageSource,
+    mut image: ImageSource,
     at: Timestamp,
     progress: impl FnMut(u64, u64) + Send + 'static,
 ) -> Result<Release, PublishFailure> {
+    let permission = match &mut image {
+        ImageSource::Stream(stream) => stream.permission.take(),
+        ImageSource::File(_) | ImageSource::External { .. } => None,
+    };
     let file = new_release.check(&release_store.store.releases().await?, release_store.app)?;
     let release = |external_url, (length, sha256)| Release {
         version: new_release.version.clone(),
@@ -193,7 +206,13 @@ pub async fn publish_release(
         let persist = || path.persist(folder.join(&file)).map_err(|failure| failure.error);
         blocking(|| persist().and_then(|()| File::open(folder)?.sync_all())).map_err(|why| unwritable(folder, why))?;
     }
-    if release_store.store.add_release(&release).await? {
+    if let Some(permission) = permission
+        && !permission.await?
+    {
+        return Err(PublishFailure::NotAllowed);
+    }
+    let check = |releases: &Releases| new_release.check(releases, release_store.app).map(drop);
+    if release_store.store.add_release(&release, check).await? {
         Ok(release)
     } else {
         Err(PublishRejection::VersionUsed(release.version).into())
@@ -237,7 +256,9 @@ async fn receive(
         let free = statvfs(folder).map(|stats| stats.f_bavail.saturating_mul(stats.f_frsize));
         let free = free.map_err(|why| unwritable(folder, why.into()))?;
         match stream.length.as_ref().map(|length| *length.end()) {
-            Some(length) if length > free => Err(PublishFailure::NoRoom { folder: folder.to_owned(), free, length }),
+            Some(length) if length > free.saturating_sub(RESERVED_DISK_BYTES) => {
+                Err(PublishFailure::NoRoom { folder: folder.to_owned(), free, length })
+            }
             _ => Ok(partial),
         }
     })?;
@@ -301,7 +322,7 @@ pub(super) async fn read_stream(
     copy_to: Option<PathBuf>,
     progress: impl FnMut(u64, u64) + Send + 'static,
 ) -> Result<(u64, Sha256), PublishFailure> {
-    let ImageStream { bytes, length, stop } = stream;
+    let ImageStream { bytes, length, stop, .. } = stream;
     let longest = length.as_ref().map(|length| *length.end());
     let read = copy_image(STREAM.into(), bytes, longest, copy_to, progress).await;
     match (read, length) {
@@ -323,19 +344,22 @@ async fn copy_image(
 ) -> Result<(u64, Sha256), PublishFailure> {
     let unreadable = move |why| PublishFailure::Unreadable { path: name.clone(), why };
     let failed = unreadable.clone();
+    let place = copy_to.clone();
+    let unwritable = move |why| unwritable(place.as_deref().unwrap_or(Path::new(STREAM)), why);
+    // Not on the other thread: if this future is dropped before that begins, the file is one of the next publication.
+    let mut copy = copy_to.map(|path| blocking(|| File::create(path))).transpose().map_err(&unwritable)?;
     let copy = move || {
-        let unwritable = |why| unwritable(copy_to.as_deref().unwrap_or(Path::new(STREAM)), why);
-        let (mut copy, mut done) = (copy_to.as_ref().map(File::create).transpose().map_err(unwritable)?, 0);
+        let mut done = 0;
         let read = read_image(image, unreadable, |chunk| {
             if let Some(copy) = &mut copy {
-                copy.write_all(chunk).map_err(unwritable)?;
+                copy.write_all(chunk).map_err(&unwritable)?;
             }
             done += chunk.len() as u64;
             progress(done, length.unwrap_or(done));
             Ok(())
         })?;
         if let Some(copy) = copy {
-            copy.sync_all().map_err(unwritable)?;
+            copy.sync_all().map_err(&unwritable)?;
         }
         Ok(read)
     };

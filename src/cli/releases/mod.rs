@@ -200,6 +200,7 @@ impl PublishArguments {
                 bytes: Box::new(std::io::stdin()),
                 length: None,
                 stop: CancellationToken::new(),
+                permission: None,
             }),
             (file, ..) => ImageSource::File(file.unwrap_or_default()),
         };

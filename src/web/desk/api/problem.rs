@@ -109,6 +109,7 @@ impl From<PublishFailure> for DeskProblem {
             PublishFailure::Name(_) => return Self::new(DeskError::INVALID_NAME, failure.to_string()),
             PublishFailure::NotAnImage { .. } => return Self::new(DeskError::NOT_AN_IMAGE, failure.to_string()),
             PublishFailure::Incomplete { .. } => return Self::new(DeskError::INCOMPLETE, failure.to_string()),
+            PublishFailure::NotAllowed => return Self::new(DeskError::UNAUTHORIZED, failure.to_string()),
             PublishFailure::Stopped => return Self::new(DeskError::STOPPING, failure.to_string()),
             PublishFailure::Unreadable { .. } | PublishFailure::Changed(_) => {
                 (DeskError::INCOMPLETE, "the body did not arrive. Send it again")

@@ -10,22 +10,23 @@ use super::problem::{DeskError, DeskProblem};
 use crate::actions::{ChangeFailure, NewRelease, Uploaded, edit_release, release_record, withdraw_release};
 use crate::domain::desk::{Actor, Change};
 use crate::domain::releases::{Notes, Reason, Release, ReleaseEdit, Releases, Version};
-use crate::domain::tokens::CredentialName;
+use crate::domain::tokens::{CredentialName, TokenSecret};
 use crate::web::app::App;
 use crate::web::body::{self, BodyError};
-use crate::web::desk::releases::{body_length, chunks, publish, show_everywhere};
+use crate::web::desk::releases::{Credential, body_length, chunks, publish, show_everywhere};
 use crate::web::response::json_response;
 
 /// The body of the request is the disk image. It is not read before everything else is known to be right.
 pub(super) async fn upload(
     app: &App,
-    by: &CredentialName,
+    (by, secret): (&CredentialName, TokenSecret),
     new_release: NewRelease,
     head: &Parts,
     body: Body,
 ) -> Result<Response, DeskProblem> {
-    let length = body_length(&head.headers)?;
-    let (status, release) = match publish(app, &token(by), new_release, chunks(app, body), length..=length).await? {
+    let (length, stop) = (body_length(&head.headers)?, app.stopping.child_token());
+    let (by, image) = ((&token(by), Credential::Token(secret)), chunks(&stop, body));
+    let (status, release) = match publish(app, by, new_release, image, length..=length, stop).await? {
         Uploaded::New(release) => (StatusCode::CREATED, release),
         Uploaded::Known(release) => (StatusCode::OK, release),
     };

@@ -33,7 +33,7 @@ pub(crate) async fn respond(app: &App, request: Request) -> Response {
 
 async fn handle(app: &App, path: &str, request: Request) -> Result<Response, DeskProblem> {
     let (head, body) = request.into_parts();
-    let by = authorize(app, &head).await?;
+    let (by, secret) = authorize(app, &head).await?;
     let (version, query) = (path.strip_prefix(RELEASES).unwrap_or_default(), head.uri.query());
     if version.is_empty() {
         return match head.method {
@@ -56,7 +56,7 @@ async fn handle(app: &App, path: &str, request: Request) -> Result<Response, Des
     match head.method {
         Method::PUT => {
             let new_release = parameters::new_release(parse_version(version)?, query)?;
-            releases::upload(app, &by, new_release, &head, body).await
+            releases::upload(app, (&by, secret), new_release, &head, body).await
         }
         Method::GET | Method::HEAD => {
             parameters::none(query)?;
@@ -74,8 +74,8 @@ fn parse_version(text: &str) -> Result<Version, DeskProblem> {
     parameters::parse("version", Version::parse(text))
 }
 
-/// Returns whose token it is. A wrong one is counted, and answered late if there were many.
-async fn authorize(app: &App, head: &Parts) -> Result<CredentialName, DeskProblem> {
+/// Returns whose token it is, and the token. A wrong one is counted, and answered late if there were many.
+async fn authorize(app: &App, head: &Parts) -> Result<(CredentialName, TokenSecret), DeskProblem> {
     let Some(sent) = bearer(&head.headers) else {
         return Err(DeskProblem::new(DeskError::UNAUTHORIZED, "The request has no token in its header Authorization."));
     };
@@ -84,11 +84,11 @@ async fn authorize(app: &App, head: &Parts) -> Result<CredentialName, DeskProble
         None => None,
         Some(secret) => {
             let known = async { Ok(authorize_token(&service.store, &secret, TokenRight::Publish, now).await?) };
-            look_up(&app.desk_lookups, known).await?
+            look_up(&app.desk_lookups, known).await?.map(|name| (name, secret))
         }
     };
-    if let Some(name) = known {
-        return Ok(name);
+    if let Some(known) = known {
+        return Ok(known);
     }
     app.limits.record(Refusal::WrongTokens);
     app.wrong_tokens.count(now).wait().await;

@@ -13,9 +13,10 @@ use crate::actions::{
     ChangeFailure, ImageStore, check_withdrawable, edit_release, restore_release, same_image_note,
     what_withdrawing_does, withdraw_release,
 };
+use crate::blocking::blocking;
 use crate::domain::desk::Change;
 use crate::domain::limits::MAX_REASON_CHARS;
-use crate::domain::releases::{BuildNumber, Reason, Release, Releases, Signature, Version};
+use crate::domain::releases::{BuildNumber, Notes, Reason, Release, Releases, Signature, Version};
 use crate::site::nested_to_html;
 use crate::web::dashboard::format::grouped;
 use crate::web::desk::releases::show_everywhere;
@@ -211,6 +212,10 @@ pub(super) async fn notes(visit: &Visit<'_>, query: &Form) -> Result<Response, D
 
 /// Notes as the page of releases shows them.
 pub(super) fn preview(visit: &Visit<'_>, markdown: &str) -> Response {
-    let page = json!({ "notes": nested_to_html(markdown, "notes") });
+    let notes = blocking(|| match Notes::parse(markdown) {
+        Ok(notes) => nested_to_html(notes.as_str(), "notes"),
+        Err(why) => nested_to_html(&format!("These notes cannot be used: {why}."), "notes"),
+    });
+    let page = json!({ "notes": notes });
     ([FRAMED_POLICY], shell::render(visit.app, StatusCode::OK, "notes.html", &visit.frame(LIST), page)).into_response()
 }

@@ -11,6 +11,7 @@ use http::{HeaderValue, StatusCode};
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
 use tokio_util::io::StreamReader;
+use tokio_util::sync::CancellationToken;
 
 use super::failure::DeskFailure;
 use super::form::{Form, SentFile};
@@ -25,9 +26,9 @@ use crate::domain::releases::{Reason, Release, Releases, TRAILER_SIZE, Version};
 use crate::domain::time::Day;
 use crate::web::app::App;
 use crate::web::dashboard;
-use crate::web::desk::access::Place;
+use crate::web::desk::access::{Cookie, Place};
 use crate::web::desk::api::problem::DeskProblem;
-use crate::web::desk::releases::{body_length, chunks, publish as publish_image, release_store};
+use crate::web::desk::releases::{Credential, body_length, chunks, publish as publish_image, release_store};
 use crate::web::releases::feeds::size;
 
 pub(super) async fn page(visit: &Visit<'_>, query: &Form) -> Result<Response, DeskFailure> {
@@ -90,17 +91,21 @@ fn row(release: &Release, releases: &Releases) -> Value {
 /// Publishes the disk image of a form, which is read to disk after everything else is known to be right.
 pub(super) async fn publish(app: &App, place: &Place, head: &Parts, body: Body) -> Result<Response, DeskFailure> {
     let Some(visit) = Visit::begin(app, place, head).await? else { return Err(DeskFailure::SignedOut) };
-    let (form, file) = match Form::read_to_file(&head.headers, chunks(app, body)).await {
+    let Some(cookie) = place.read(Cookie::Session, &head.headers) else { return Err(DeskFailure::SignedOut) };
+    let (credential, stop) = (Credential::Session(cookie.hash(place.scope())), app.stopping.child_token());
+    let (form, file) = match Form::read_to_file(&head.headers, chunks(&stop, body)).await {
         Err(_) if app.stopping.is_cancelled() => return Err(DeskFailure::Refused(PublishFailure::Stopped.into())),
         read => read?,
     };
-    match publish_form(&visit, head, &form, file).await {
+    match publish_form(&visit, head, &form, file, (credential, stop)).await {
         Ok(None) => Ok(StatusCode::NO_CONTENT.into_response()),
         Ok(Some(Uploaded::New(release))) => {
             Ok(see_other(&format!("{}?done=published", release_path(&release.version))))
         }
         Ok(Some(Uploaded::Known(release))) => show_known(&visit, &release, &form).await,
         Err(refused) => {
+            // The session may have ended meanwhile.
+            let Some(visit) = Visit::begin(app, place, head).await? else { return Err(DeskFailure::SignedOut) };
             let mut response = list(&visit, &Form::default(), Some((&form, refused))).await?;
             // The image may be unread.
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -115,6 +120,7 @@ async fn publish_form(
     head: &Parts,
     form: &Form,
     file: Option<SentFile>,
+    (credential, stop): (Credential, CancellationToken),
 ) -> Result<Option<Uploaded>, Refused> {
     let new_release = new_release(version(form)?, form)?;
     let file = file.ok_or_else(Refused::without_file)?;
@@ -130,6 +136,6 @@ async fn publish_form(
     // Beside the image there are the fields, and the end of the form, which is far shorter than they may be.
     let most = body_length(&head.headers)?;
     let length = most.saturating_sub(2 * MAX_FORM_BYTES)..=most;
-    let uploaded = publish_image(visit.app, &visit.actor(), new_release, file, length).await;
+    let uploaded = publish_image(visit.app, (&visit.actor(), credential), new_release, file, length, stop).await;
     Ok(Some(uploaded.map_err(DeskProblem::from)?))
 }
