@@ -174,8 +174,71 @@ const tabbing = async ({ page }) => {
   await signOut(page);
 };
 
+/** A file with the trailer of a disk image. */
+function diskImage(bytes) {
+  const image = Buffer.alloc(bytes + 512, 7);
+  image.fill(0, bytes);
+  image.write('koly', bytes);
+  image.writeBigUInt64BE(BigInt(bytes), bytes + 0x20);
+  return { name: 'Troupe.dmg', mimeType: 'application/x-apple-diskimage', buffer: image };
+}
+
+const publishing = async ({ page }) => {
+  const said = page.locator('[data-failure]');
+  const sent = [];
+  page.on('response', (answer) => {
+    if (answer.request().method() === 'POST' && answer.url().endsWith('/desk/releases')) sent.push(answer.status());
+  });
+  const refuse = async (words) => {
+    await page.getByRole('button', { name: 'Publish' }).click();
+    await page.waitForFunction((words) => document.querySelector('[data-failure]:not([hidden])')?.textContent.includes(words), words);
+  };
+  await signIn(page);
+  const begin = async (version, notes) => {
+    await menu(page, 'Releases');
+    await page.locator('.publish').evaluate((details) => (details.open = true));
+    await page.getByLabel('Version').fill(version);
+    await page.getByLabel('Notes', { exact: true }).fill(notes);
+  };
+  await begin('one.four', 'Faster');
+  await page.getByLabel('Disk image').setInputFiles({ name: 'Troupe.dmg', mimeType: '', buffer: Buffer.alloc(100_000) });
+  await refuse('The version cannot be used');
+  await page.getByLabel('Version').fill('9.0.0');
+  await refuse('is not a disk image');
+  assert.deepEqual(sent, [422, 422], 'the image was sent');
+  await page.getByLabel('Disk image').setInputFiles(diskImage(100_000));
+
+  // All of it is sent after the fields and the end of it: until it has arrived, leaving asks.
+  const held = new Promise((begun) => page.route('**/desk/releases', (route) => (sent.length < 3 ? route.continue() : begun())));
+  await page.getByRole('button', { name: 'Publish' }).click();
+  await held;
+  const [dialog] = await Promise.all([
+    page.waitForEvent('dialog').then(async (dialog) => (await dialog.dismiss(), dialog)),
+    page.getByRole('link', { name: 'People' }).click({ noWaitAfter: true }),
+  ]);
+  assert.equal(dialog.type(), 'beforeunload');
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  assert.match(await said.innerText(), /was cancelled/);
+  assert.ok(!(await said.getAttribute('class')).includes('failing'), 'a cancelled upload is no failure');
+  await page.unroute('**/desk/releases');
+  await press(page, 'Publish');
+  await expectDone(page, /is published/);
+
+  await begin('9.0.0', 'Much faster');
+  await page.getByLabel('Disk image').setInputFiles(diskImage(100_000));
+  await page.getByRole('button', { name: 'Publish' }).click();
+  await page.getByRole('heading', { name: 'Release 9.0.0' }).waitFor();
+  assert.match(await page.getByRole('alert').innerText(), /was published before, with the same image/);
+  await page.frameLocator('iframe').getByText('Much faster').waitFor();
+  await press(page, 'Save');
+  await expectDone(page, /was changed/);
+  assert.equal(await page.getByLabel('Notes', { exact: true }).inputValue(), 'Much faster');
+  await signOut(page);
+};
+
 await runCases(await launch(), desk.origin, undefined, {
   'everything works without JavaScript': { javaScriptEnabled: false, run: withoutJavaScript },
+  'an image is checked before it is sent': { refused: ['/desk/releases'], run: publishing },
   'by keys': byKeys,
   'by Tab, and the focus is seen': tabbing,
 });

@@ -55,8 +55,9 @@ pub use people::{
 };
 pub use releases::{
     ChangeFailure, ImageFailure, ImageSource, ImageStore, ImageStream, NewRelease, NewestImage, PublishFailure,
-    ReleaseCatalog, ReleaseStore, Uploaded, check_withdrawable, edit_release, latest_path, latest_path_of,
-    publish_release, release_record, restore_release, upload_release, withdraw_release,
+    ReleaseCatalog, ReleaseStore, Uploaded, check_end, check_upload, check_withdrawable, edit_release, latest_path,
+    latest_path_of, publish_release, release_record, restore_release, same_image_note, upload_release,
+    what_withdrawing_does, withdraw_release,
 };
 pub use service::Service;
 pub use signups::{StartedDownload, import_people, join_waitlist, start_download};

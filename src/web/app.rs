@@ -44,6 +44,8 @@ pub struct AppState {
     pub(crate) content: Content,
     /// Has the site read again.
     pub read_again: Notify,
+    /// Whoever waits is told that it was built again.
+    pub(crate) rebuilt: Notify,
     pub mail_templates: CurrentMailTemplates,
     images: Arc<Semaphore>,
     pub(crate) token_lookups: Semaphore,
@@ -85,6 +87,7 @@ impl AppState {
             policies,
             content: content.clone(),
             read_again: Notify::new(),
+            rebuilt: Notify::new(),
             mail_templates: CurrentMailTemplates::new(mail_templates),
             built: RwLock::new(Arc::new(built)),
             rebuilding: Mutex::default(),
@@ -124,6 +127,7 @@ impl AppState {
         log_notes(&built);
         log_sample_texts(&built);
         *self.built.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(built);
+        self.rebuilt.notify_waiters();
         Ok(())
     }
 

@@ -97,15 +97,23 @@ async fn what_cannot_be_published_is_refused_with_one_sentence_and_nothing_chang
             [&good, &short, &holed, &text, &long, &binary].map(|path| path.to_str().unwrap());
         let before = (listed(service), std::fs::read_dir(service.releases_dir()).unwrap().count());
         for (arguments, code, words) in [
-            (vec![text, "--version", "1.6.0"], 1, "it has no UDIF trailer"),
-            (vec![short, "--version", "1.6.0"], 1, "or it is truncated"),
-            (vec![holed, "--version", "1.6.0"], 1, "so the image is truncated"),
+            (vec![text, "--version", "1.6.0"], 1, "it is not a disk image (.dmg), or it did not copy completely"),
+            (vec![short, "--version", "1.6.0"], 1, "`hdiutil create`, or copy it again."),
+            (
+                vec![holed, "--version", "1.6.0"],
+                1,
+                "it did not copy completely: its data extends past the end of the file",
+            ),
             (vec!["nowhere.dmg", "--version", "1.6.0"], 1, "nowhere.dmg cannot be read"),
             (vec![".", "--version", "1.6.0"], 1, "cannot be read"),
             (vec![good, "--version", "1.4.0"], 1, "is already published"),
             (vec![good, "--version", "1.4.0", "--force"], 1, "is already published"),
             (vec![good, "--version", "1.5.0", "--force"], 1, "was withdrawn"),
-            (vec![good, "--version", "1.3.9"], 1, "1.3.9 is not newer than 1.4.0; add --force"),
+            (
+                vec![good, "--version", "1.3.9"],
+                1,
+                "1.3.9 is not newer than 1.4.0; publish a higher version, or add --force",
+            ),
             (vec![good, "--version", "1.6.0-beta.1"], 1, "cannot be in the stable channel"),
             (vec![good, "--version", "1.6.0", "--notes", long], 1, "larger than 64 KiB"),
             (vec![good, "--version", "1.6.0", "--notes", binary], 1, "The notes in"),
@@ -228,7 +236,7 @@ async fn an_image_is_published_from_standard_input() {
         };
         let (code, output) = publish("1.4.0", &service.file("cut.dmg", &image[..299_000]));
         assert_eq!(code, 1);
-        assert!(output.contains("The image cannot be published: it has no UDIF trailer"), "{output}");
+        assert!(output.contains("The image cannot be published: it is not a disk image"), "{output}");
         let (code, output) = publish("1.4.0", &service.file("image.dmg", &image));
         assert_eq!(code, 0, "{output}");
         assert!(output.contains("length   300000 bytes"), "{output}");

@@ -10,7 +10,7 @@ use crate::domain::releases::{
     Candidate, ImageName, PublishRejection, Reason, Release, ReleaseEdit, Releases, Version, Withdrawal,
 };
 use crate::domain::sha256::Sha256Hasher;
-use crate::domain::time::Timestamp;
+use crate::domain::time::{Day, Timestamp};
 use crate::store::{Store, StoreFailure};
 
 /// Why a release was not changed.
@@ -18,7 +18,7 @@ use crate::store::{Store, StoreFailure};
 pub enum ChangeFailure {
     #[error("There is no release {0}.")]
     Unknown(Version),
-    #[error("{version} was already withdrawn on {}.", .at.date())]
+    #[error("{version} was already withdrawn on {}.", Day::of(*.at).long())]
     AlreadyWithdrawn { version: Version, at: Timestamp },
     #[error("{0} is not withdrawn.")]
     NotWithdrawn(Version),
@@ -68,6 +68,20 @@ pub fn check_withdrawable<'a>(releases: &'a Releases, version: &Version) -> Resu
         Some(Withdrawal { at, .. }) => Err(ChangeFailure::AlreadyWithdrawn { version: version.clone(), at: *at }),
         None => Ok(release),
     }
+}
+
+/// What is asked about a release before it is withdrawn, in sentences.
+pub fn what_withdrawing_does(releases: &Releases, release: &Release) -> [String; 2] {
+    let Release { version, channel, .. } = release;
+    let next = releases.available().find(|other| other.channel == *channel && other.version != *version);
+    let place = if channel.is_stable() { String::new() } else { format!(" in the channel {channel}") };
+    let instead = match next {
+        _ if releases.newest_of(channel) != Some(release) => String::new(),
+        Some(next) => format!(" People{place} will get {} instead.", next.version),
+        None => format!(" Nothing can be downloaded{place} until you publish another one."),
+    };
+    let rest = "The image is kept, and you can put the release back; no other image can have its version. Who has it already keeps it.";
+    [format!("It can no longer be downloaded.{instead}"), rest.to_owned()]
 }
 
 /// Stops offering a release. Its version and its file name stay used.

@@ -43,6 +43,17 @@ pub struct NewRelease {
     pub force: bool,
 }
 
+impl NewRelease {
+    /// Checks it without its image. Returns the name of its file.
+    pub(super) fn check(&self, releases: &Releases, app: &str) -> Result<ImageName, PublishFailure> {
+        let file = ImageName::new(app, &self.version).map_err(PublishFailure::Name)?;
+        let Self { version, channel, build, signature, force, .. } = self;
+        let (build, signature) = (build.as_ref(), signature.as_ref());
+        releases.check_publishable(Candidate { version, channel, build, signature, force: *force }, &file)?;
+        Ok(file)
+    }
+}
+
 #[derive(Debug)]
 pub enum ImageSource {
     File(PathBuf),
@@ -125,13 +136,7 @@ pub async fn publish_release(
     at: Timestamp,
     progress: impl FnMut(u64, u64) + Send + 'static,
 ) -> Result<Release, PublishFailure> {
-    let file = ImageName::new(release_store.app, &new_release.version).map_err(PublishFailure::Name)?;
-    let check_publishable = |releases: &Releases| {
-        let NewRelease { version, channel, build, signature, force, .. } = &new_release;
-        let (build, signature) = (build.as_ref(), signature.as_ref());
-        releases.check_publishable(Candidate { version, channel, build, signature, force: *force }, &file)
-    };
-    check_publishable(&release_store.store.releases().await?)?;
+    let file = new_release.check(&release_store.store.releases().await?, release_store.app)?;
     let release = |external_url, (length, sha256)| Release {
         version: new_release.version.clone(),
         file: file.clone(),
@@ -179,7 +184,7 @@ pub async fn publish_release(
         }
     };
     // Copying takes a while: another release may have been published meanwhile.
-    check_publishable(&release_store.store.releases().await?)?;
+    new_release.check(&release_store.store.releases().await?, release_store.app)?;
     // Held until the release is recorded.
     let mut _lock = None;
     if let Some((folder, Partial { path, lock })) = in_folder {
@@ -253,12 +258,15 @@ fn check_disk_image(path: &Path, name: &Path) -> Result<(), PublishFailure> {
     if metadata.is_dir() {
         return Err(unreadable(io::ErrorKind::IsADirectory.into()));
     }
-    let mut trailer = [0; TRAILER_SIZE];
-    if metadata.len() >= TRAILER_SIZE as u64 {
-        file.seek(SeekFrom::Start(metadata.len() - TRAILER_SIZE as u64)).map_err(unreadable)?;
-        file.read_exact(&mut trailer).map_err(unreadable)?;
-    }
-    disk_image::check(&trailer, metadata.len()).map_err(|why| PublishFailure::NotAnImage { path: name.to_owned(), why })
+    let mut end = Vec::new();
+    file.seek(SeekFrom::Start(metadata.len().saturating_sub(TRAILER_SIZE as u64))).map_err(unreadable)?;
+    file.take(TRAILER_SIZE as u64).read_to_end(&mut end).map_err(unreadable)?;
+    disk_image::check(&end, metadata.len()).map_err(|why| PublishFailure::NotAnImage { path: name.to_owned(), why })
+}
+
+/// The same of an image that has not arrived yet, by its last bytes.
+pub fn check_end(end: &[u8], length: u64) -> Result<(), PublishFailure> {
+    disk_image::check(end, length).map_err(|why| PublishFailure::NotAnImage { path: STREAM.into(), why })
 }
 
 /// Locks the folder against other publications until the returned file is dropped.

@@ -4,6 +4,12 @@ use serde_json::{Value, json};
 
 use crate::domain::releases::{BuildNumber, MacosVersion, Reason, Release, Releases, Signature};
 
+/// What to ask makers who published the image of another version.
+pub fn same_image_note(release: &Release, releases: &Releases) -> Option<String> {
+    let other = &releases.same_image(release)?.version;
+    Some(format!("This image is the one of {other}, too. Was it the right file?"))
+}
+
 /// `releases` say which one is the newest.
 pub fn release_record(release: &Release, releases: &Releases) -> Value {
     let withdrawal = release.withdrawn.as_ref();
@@ -21,6 +27,7 @@ pub fn release_record(release: &Release, releases: &Releases) -> Value {
         "url": release.external_url,
         "length": release.length,
         "sha256": release.sha256.hex(),
+        "same_image_as": releases.same_image(release).map(|other| other.version.as_str()),
         "build": release.build.as_ref().map(BuildNumber::as_str),
         "minimum_macos": release.minimum_macos.as_ref().map(MacosVersion::as_str),
         "ed_signature": release.signature.as_ref().map(Signature::as_str),

@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::actions::{ChangeFailure, ImageStore, check_withdrawable, edit_release, restore_release, withdraw_release};
+use crate::actions::{
+    ChangeFailure, ImageStore, check_withdrawable, edit_release, restore_release, what_withdrawing_does,
+    withdraw_release,
+};
 use crate::cli::activity::record;
 use crate::cli::failure::{Failure, OrFail};
 use crate::cli::terminal::{confirm, eprint_line};
@@ -91,7 +94,7 @@ pub(super) fn unknown(version: &Version) -> Failure {
 
 /// A rule forbids it. `what` is what was not done, such as "published".
 pub(super) fn refused(what: &str, why: &PublishRejection) -> Failure {
-    let advice = if why.can_be_forced() { "; add --force to do it anyway" } else { "" };
+    let advice = if why.can_be_forced() { ", or add --force to do it anyway" } else { "" };
     Failure::new(format!("Nothing was {what}: {why}{advice}."))
 }
 
@@ -130,8 +133,9 @@ pub(super) async fn withdraw(
     reason: Option<Reason>,
     yes: bool,
 ) -> Result<(), Failure> {
-    check_withdrawable(&store.releases().await?, &version).map_err(failed)?;
-    let question = format!("Withdraw {version}? It can no longer be downloaded, and its number cannot be used again.");
+    let releases = store.releases().await?;
+    let release = check_withdrawable(&releases, &version).map_err(failed)?;
+    let question = format!("Withdraw {version}? {}", what_withdrawing_does(&releases, release).join(" "));
     confirm(&question, yes, "Nothing was withdrawn.")?;
     withdraw_release(store, &version, reason, Clock::System.now()).await.map_err(failed)?;
     tell(store, &version, "withdrawn", Change::WithdrewRelease).await

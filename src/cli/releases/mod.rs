@@ -15,7 +15,9 @@ use super::backup::progress_bar;
 use super::failure::Failure;
 use super::run::{Access, with_store};
 use super::terminal::eprint_line;
-use crate::actions::{ImageSource, ImageStore, ImageStream, NewRelease, PublishFailure, ReleaseStore, publish_release};
+use crate::actions::{
+    ImageSource, ImageStore, ImageStream, NewRelease, PublishFailure, ReleaseStore, publish_release, same_image_note,
+};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::desk::Change;
@@ -50,7 +52,7 @@ pub(super) enum ReleaseCommand {
     /// Change what was given when a version was published, except its image
     #[command(before_help = EDIT_EXAMPLES)]
     Edit(Box<EditArguments>),
-    /// Stop offering a version; its number cannot be used again
+    /// Stop offering a version; no other image can have that number
     #[command(before_help = "Example:\n  porchlight release withdraw 1.4.0 --reason \"It could lose settings\"")]
     Withdraw {
         /// Version to withdraw
@@ -173,9 +175,13 @@ impl PublishArguments {
         bar.finish_and_clear();
         let release = published?;
         record(store, Change::PublishedRelease(release.version.clone())).await;
-        eprint_line(&outcome(&release, &store.releases().await?));
+        let releases = store.releases().await?;
+        eprint_line(&outcome(&release, &releases));
         eprint_line(&format!("  length   {} bytes", release.length));
         eprint_line(&format!("  SHA-256  {}", release.sha256.hex()));
+        if let Some(note) = same_image_note(&release, &releases) {
+            eprint_line(&note);
+        }
         if release.build.is_some() && release.signature.is_none() {
             let version = &release.version;
             eprint_line(

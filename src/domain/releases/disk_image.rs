@@ -25,20 +25,21 @@ const SIGNATURE: &[u8] = b"koly";
 const PARTS: [(&str, usize, usize); 3] =
     [("data", 0x18, 0x20), ("resource fork", 0x28, 0x30), ("property list", 0xd8, 0xe0)];
 
-/// Checks the last bytes of a file of `file_length` bytes. `trailer` is ignored if the file is
-/// shorter than a trailer.
-pub fn check(trailer: &[u8; TRAILER_SIZE], file_length: u64) -> Result<(), Invalid> {
-    let trailer_start = match file_length.checked_sub(TRAILER_SIZE as u64) {
-        None | Some(0) => return Err(Invalid::new(format!("it is only {file_length} bytes long"))),
-        Some(start) => start,
+/// Checks the last bytes of a file of `file_length` bytes.
+pub fn check(end: &[u8], file_length: u64) -> Result<(), Invalid> {
+    let trailer_start = file_length.saturating_sub(TRAILER_SIZE as u64);
+    let trailer = end.last_chunk().filter(|trailer| trailer_start > 0 && trailer.starts_with(SIGNATURE));
+    let Some(trailer) = trailer else {
+        return Err(Invalid::new(
+            "it is not a disk image (.dmg), or it did not copy completely. Make one with Disk Utility or `hdiutil create`, or copy \
+             it again",
+        ));
     };
-    if !trailer.starts_with(SIGNATURE) {
-        return Err(Invalid::new("it has no UDIF trailer: it is not a disk image, or it is truncated"));
-    }
     for (part, offset, length) in PARTS {
         let (offset, length) = (number(trailer, offset), number(trailer, length));
         if offset.checked_add(length).is_none_or(|end| end > trailer_start) {
-            let clause = format!("its {part} extends past the end of the file, so the image is truncated");
+            let clause =
+                format!("it did not copy completely: its {part} extends past the end of the file. Copy it again");
             return Err(Invalid::new(clause));
         }
     }
@@ -123,32 +124,32 @@ mod tests {
         assert_eq!(check(&trailer(), FILE_LENGTH), Ok(()));
         assert_eq!(check(&trailer(), FILE_LENGTH + 5000), Ok(()), "a signature may precede the trailer");
         let sample = include_bytes!("../../../content/sample.dmg");
-        assert_eq!(check(sample.last_chunk().unwrap(), sample.len() as u64), Ok(()));
+        assert_eq!(check(sample, sample.len() as u64), Ok(()));
     }
 
     #[test]
     fn a_file_no_longer_than_a_trailer_is_refused() {
         for length in [0, 1, 511, 512] {
-            assert_eq!(why(&trailer(), length), format!("it is only {length} bytes long"));
+            assert!(why(&trailer(), length).starts_with("it is not a disk image"));
         }
     }
 
     #[test]
     fn another_file_or_an_image_without_its_end_is_refused() {
-        assert!(why(&[0; TRAILER_SIZE], FILE_LENGTH).starts_with("it has no UDIF trailer"));
+        assert!(why(&[0; TRAILER_SIZE], FILE_LENGTH).starts_with("it is not a disk image"));
         let mut late = trailer();
         late.rotate_right(1);
-        assert!(why(&late, FILE_LENGTH).starts_with("it has no UDIF trailer"));
+        assert!(why(&late, FILE_LENGTH).starts_with("it is not a disk image"));
     }
 
     #[test]
     fn an_image_that_lacks_a_part_of_its_middle_is_refused() {
-        assert!(why(&trailer(), FILE_LENGTH - 1).starts_with("its property list extends past the end"));
-        assert!(why(&trailer(), FILE_LENGTH - 5000).starts_with("its data extends past the end"));
+        assert!(why(&trailer(), FILE_LENGTH - 1).contains("its property list extends past the end"));
+        assert!(why(&trailer(), FILE_LENGTH - 5000).contains("its data extends past the end"));
         let mut forked = trailer();
         put(&mut forked, 0x28, DATA);
         put(&mut forked, 0x30, 1001);
-        assert!(why(&forked, FILE_LENGTH).starts_with("its resource fork extends past the end"));
+        assert!(why(&forked, FILE_LENGTH).contains("its resource fork extends past the end"));
     }
 
     proptest! {

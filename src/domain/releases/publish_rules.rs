@@ -15,13 +15,13 @@ use super::version::{BuildNumber, Version, compare_builds};
 pub enum PublishRejection {
     #[error("version {0} is already published; choose a higher one")]
     VersionUsed(Version),
-    #[error("version {0} was withdrawn and cannot be used again; put it back, or choose a higher one")]
+    #[error("version {0} was withdrawn, and no other image can have it; put it back, or choose a higher one")]
     VersionWithdrawn(Version),
     #[error("the file name {0} is already used; choose a higher version")]
     NameUsed(ImageName),
     #[error("{0} is a pre-release version, which cannot be in the stable channel; choose another one, such as beta")]
     PrereleaseInStable(Version),
-    #[error("{version} is not newer than {newest}")]
+    #[error("{version} is not newer than {newest}; publish a higher version")]
     NotNewer { version: String, newest: String },
     #[error("{version} has no build number, but {other} has one; give that of the app")]
     BuildMissing { version: String, other: String },

@@ -131,6 +131,11 @@ impl Releases {
         self.releases.iter().find(|release| release.version == *version)
     }
 
+    /// Another release with the same image: somebody may have taken the wrong file.
+    pub fn same_image(&self, release: &Release) -> Option<&Release> {
+        self.iter().find(|other| other.version != release.version && other.sha256 == release.sha256)
+    }
+
     pub fn find_file(&self, file: &str) -> Option<&Release> {
         self.releases.iter().find(|release| release.file.as_str() == file)
     }

@@ -2,12 +2,14 @@
 
 use std::io;
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, TryStreamExt as _};
 use http::HeaderMap;
 use http::header::CONTENT_LENGTH;
+use tokio::time::timeout;
 use tokio_util::io::{StreamReader, SyncIoBridge};
 
 use super::activity::record;
@@ -16,6 +18,7 @@ use crate::actions::{ImageStream, NewRelease, PublishFailure, ReleaseStore, Uplo
 use crate::domain::desk::{Actor, Change};
 use crate::domain::tokens::CredentialName;
 use crate::web::app::App;
+use crate::web::built_site::BuiltSite;
 
 /// What arrives of a body, which ends when the service stops.
 pub(super) fn chunks(app: &App, body: Body) -> impl Stream<Item = io::Result<Bytes>> + Send + use<> {
@@ -39,18 +42,22 @@ pub(super) async fn publish(
 ) -> Result<Uploaded, PublishFailure> {
     let bytes = SyncIoBridge::new(StreamReader::new(Box::pin(image)));
     let image = ImageStream { bytes: Box::new(bytes), length: Some(length), stop: app.stopping.clone() };
-    let (service, name) = (&app.service, &app.built().site.facts.name);
-    let release_store = ReleaseStore {
-        store: &service.store,
-        images: service.catalog.images(),
-        data_dir: &app.settings.data_dir,
-        app: name,
-    };
-    let uploaded = upload_release(&release_store, new_release, image, service.clock.now()).await?;
+    let built = app.built();
+    let uploaded = upload_release(&release_store(app, &built), new_release, image, app.service.clock.now()).await?;
     if let Uploaded::New(release) = &uploaded {
         show_everywhere(app, by, Change::PublishedRelease(release.version.clone())).await;
     }
     Ok(uploaded)
+}
+
+pub(super) fn release_store<'a>(app: &'a App, built: &'a BuiltSite) -> ReleaseStore<'a> {
+    let service = &app.service;
+    ReleaseStore {
+        store: &service.store,
+        images: service.catalog.images(),
+        data_dir: &app.settings.data_dir,
+        app: &built.site.facts.name,
+    }
 }
 
 /// Records a change and shows it here at once. The other instances look for changes twice a second, and so does this one if it
@@ -61,5 +68,8 @@ pub(super) async fn show_everywhere(app: &App, by: &Actor, change: Change) {
     tracing::info!(token, session, %change, "a release was changed over HTTP");
     record(app, by, &change).await;
     let _ = app.service.catalog.refresh().await;
+    let rebuilt = app.rebuilt.notified();
     app.read_again.notify_one();
+    // So that the answer leads to pages that show the change. A site that cannot be built stays as it is.
+    let _ = timeout(Duration::from_secs(1), rebuilt).await;
 }

@@ -156,6 +156,11 @@ pub(crate) fn image_url(release: &Release, base_url: &BaseUrl) -> String {
     release.external_url.clone().unwrap_or_else(|| base_url.to(&image_path(&release.file)))
 }
 
+/// Where visitors read of an available release.
+pub(crate) fn page_url(release: &Release, base_url: &BaseUrl) -> String {
+    base_url.to(&format!("{}#{}", PageName::Releases.path(), anchor(release)))
+}
+
 /// The id of the release's heading on the releases page. With all three numbers, so that no two versions have the same.
 fn anchor(release: &Release) -> String {
     format!("v{}", release.version.key().replace('.', "-"))

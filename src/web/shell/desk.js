@@ -93,7 +93,7 @@ if (live()) setTimeout(refresh, 2000);
 
 // The notes of a release are shown as they are typed: the answer takes the place of what the frame shows, so that it keeps its
 // place, and the history of the browser gets no entries. Without this, a button sends the form into the frame.
-for (const text of document.querySelectorAll('textarea[data-preview]')) {
+function previewNotes(text) {
   const frame = text.form.querySelector('iframe');
   let [timer, latest] = [0, 0];
   text.form.querySelector('[formtarget]').hidden = true;
@@ -113,9 +113,10 @@ for (const text of document.querySelectorAll('textarea[data-preview]')) {
   // What was typed before the page was sent.
   if (text.value !== '') frame.addEventListener('load', show, { once: true });
 }
+document.querySelectorAll('textarea[data-preview]').forEach(previewNotes);
 
-// A disk image can be dropped anywhere on the page. It is sent with its progress and a button that stops it, and a refusal leaves
-// the form as it is.
+// A disk image can be dropped anywhere on the page. First the service checks the fields with the length and the end of the image;
+// then all of it is sent, with its progress and a button that stops it. A refusal leaves the form as it is.
 const upload = document.querySelector('form[data-upload]');
 if (upload) {
   const file = upload.elements.file;
@@ -142,11 +143,14 @@ if (upload) {
     (upload.elements.version.value ? publish : upload.elements.version).focus();
   });
 
-  const end = (text) => {
+  addEventListener('beforeunload', (event) => request && event.preventDefault());
+
+  const end = (text, name = 'failing') => {
     request = undefined;
     sending.hidden = true;
     publish.disabled = false;
     failure.textContent = text;
+    failure.className = name;
     failure.hidden = false;
     publish.focus();
   };
@@ -156,14 +160,26 @@ if (upload) {
     return `about ${Math.round(seconds / 60)} minutes left`;
   };
 
-  upload.addEventListener('submit', (event) => {
-    if (event.submitter?.formTarget) return;
-    event.preventDefault();
-    if (request) return;
-    request = new XMLHttpRequest();
+  const finish = ({ status, responseURL, responseText }) => {
+    if (status === 204) return send(new FormData(upload));
+    const page = new DOMParser().parseFromString(responseText, 'text/html');
+    const text = (page.querySelector('#refused') ?? page.querySelector('main p'))?.textContent;
+    const [main, notes] = ['main', 'main textarea[data-preview]'].map((name) => page.querySelector(name));
+    if (status !== 200 && (page.querySelector('form[data-upload]') || !notes)) return end(text ?? 'The service did not answer as expected. Try again.');
+    request = undefined;
+    if (status === 200) return location.assign(responseURL);
+    // The release is published already: its page has what was typed.
+    document.querySelector('main').replaceWith(main);
+    document.title = page.title;
+    history.replaceState(null, '', notes.form.action);
+    previewNotes(notes);
+    main.focus();
+  };
+  const send = (fields) => {
+    const sent = (request = new XMLHttpRequest());
     const started = performance.now();
     let shown = 0;
-    request.upload.addEventListener('progress', ({ loaded, total }) => {
+    const progress = ({ loaded, total }) => {
       const now = performance.now();
       if (loaded < total && now - shown < 500) return;
       shown = now;
@@ -172,22 +188,31 @@ if (upload) {
       sentence.textContent = loaded < total
         ? `${megabytes(loaded)} of ${megabytes(total)} MB, ${wait(left)}`
         : 'All of it has arrived, and is being checked.';
-    });
-    request.addEventListener('load', () => {
-      const page = new DOMParser().parseFromString(request.responseText, 'text/html');
-      if (request.status === 200) location.assign(request.responseURL);
-      else end((page.querySelector('#refused') ?? page.querySelector('main p'))?.textContent ?? 'The service did not answer as expected. Try again.');
-    });
-    request.addEventListener('error', () => end('The connection was lost, and nothing was published. Press the button to try again.'));
-    request.addEventListener('abort', () => end('The upload was cancelled. Nothing was published.'));
-    request.open('POST', upload.action);
-    request.send(new FormData(upload));
+    };
+    if (!fields.has('length')) sent.upload.addEventListener('progress', progress);
+    sent.addEventListener('load', () => finish(sent));
+    sent.addEventListener('error', () => end('The connection was lost, and nothing was published. Press the button to try again.'));
+    sent.addEventListener('abort', () => end('The upload was cancelled. Nothing was published.', 'of'));
+    sent.open('POST', upload.action);
+    sent.send(fields);
+  };
+  upload.addEventListener('submit', (event) => {
+    if (event.submitter?.formTarget) return;
+    event.preventDefault();
+    if (request) return;
+    const fields = new FormData(upload);
+    const [image] = file.files;
+    // What follows a file is not read.
+    fields.delete('file');
+    fields.set('length', image.size);
+    fields.set('file', image.slice(-512), image.name);
     failure.hidden = true;
     publish.disabled = true;
     sentence.textContent = 'The upload begins.';
     bar.value = 0;
     sending.hidden = false;
     cancel.focus();
+    send(fields);
   });
   cancel.addEventListener('click', () => request?.abort());
 }

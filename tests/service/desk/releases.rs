@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{listed, private};
-use crate::harness::{Answer, MakerBrowser, Service, markup, on_each_database_with, on_one_database_with};
+use crate::harness::{Answer, MakerBrowser, Service, markup, on_each_database_with, on_one_database_with, wait_for};
 
 const PAGE: &str = "/desk/release/1.4.0";
 /// What a page must not show as HTML.
@@ -68,7 +68,7 @@ async fn the_list_says_of_each_release_what_it_is() {
             page.split("<span class=\"state\">").skip(1).map(|rest| rest.split('<').next().unwrap()).collect();
         assert_eq!(found, states);
         assert!(page.contains("&lt;script&gt;alert(1)") && !page.contains("<script>"), "{page}");
-        assert!(page.contains("beta, 20 KB</span>") && page.contains("datetime=\"2026-11-15\""), "{page}");
+        assert!(page.contains("beta, 20 KB</span>") && page.contains("datetime=\"2026-11-15\">15 Nov 2026<"), "{page}");
         assert!(!page.contains("porchlight release publish") && page.contains("<details class=\"publish\">"), "{page}");
         assert!(!page.contains("Update checks"), "none were counted: {page}");
         let set = "INSERT INTO counts (day, kind, via, name, times) VALUES (20772, 'update', '', '1.5.0', 1234)";
@@ -128,7 +128,9 @@ async fn a_release_has_a_page_with_all_that_is_known_of_it() {
         let page = browser.get(PAGE).await.text();
         let record = &listed(service)[1];
         let sha256 = record["sha256"].as_str().unwrap();
-        for words in ["earlier", "140", "14.5", "Troupe-1.4.0.dmg", "20 KB, 20,000 bytes", "in releases_dir", sha256] {
+        for words in
+            ["earlier", "140", "14.5", "Troupe-1.4.0.dmg", "20 KB, 20,000 bytes", "on the disk of the service", sha256]
+        {
             assert!(page.contains(words), "{words}: {page}");
         }
         let page = markup::main_text(&browser.get("/desk/release/1.5").await.text());
@@ -184,7 +186,7 @@ async fn an_edit_that_the_command_refuses_is_refused_with_the_same_sentence() {
         for (name, value) in [("build", "129"), ("date", "2030-01-01")] {
             let (code, said) = service.release(&["edit", "1.4.0", &format!("--{name}"), value]);
             assert_eq!(code, 1, "{said}");
-            let said = said.trim().replace("; add --force to do it anyway", "");
+            let said = said.trim().replace(", or add --force to do it anyway", "");
             let (_, sentence) = said.split_once("Nothing was changed: ").expect("a sentence");
             assert_refused(&edit(&browser, &[(name, value)]).await, &format!("Nothing was changed: {sentence}"));
         }
@@ -221,26 +223,31 @@ async fn a_release_is_withdrawn_after_a_question_and_put_back() {
         let question = browser.get(&format!("{PAGE}/withdraw")).await.text();
         assert!(
             question.contains("<bdi>1.4.0</bdi>")
-                && question.contains("It can no longer be downloaded")
+                && question
+                    .contains("It can no longer be downloaded. Nothing can be downloaded until you publish another")
+                && question.contains("you can put the release back; no other image can have its version")
                 && question.contains("name=\"reason\"")
         );
         assert!(listed(service)[0]["withdrawn"].is_null(), "it only asks");
         let too_long = browser.post(&format!("{PAGE}/withdraw"), &[("reason", &"x".repeat(501))]).await;
         assert!(too_long.status == 422 && too_long.text().contains("more than 500 characters"), "{}", too_long.text());
 
-        let (_, form) = question.split_once("<form class=\"buttons\"").expect("the form");
-        let answer = browser.submit(&format!("<form{form}"), &[("reason", HOSTILE)]).await;
+        let (_, form) = question.split_once("<form method=\"post\" action=\"/desk/release/").expect("the form");
+        let answer = browser
+            .submit(&format!("<form method=\"post\" action=\"/desk/release/{form}"), &[("reason", HOSTILE)])
+            .await;
         assert_eq!(answer.location(), "/desk/release/1.4.0?done=withdrawn", "{}", answer.text());
         assert_eq!(service.get("/releases/Troupe-1.4.0.dmg").await.status, 410, "at once");
         assert_eq!(listed(service)[0]["withdrawn_reason"], HOSTILE);
         let page = browser.get(answer.location()).await.text();
         assert!(page.contains("&lt;script&gt;alert(1)") && page.matches("<script").count() == 1, "{page}");
         assert!(!page.contains("/withdraw\"") && page.contains("Put back"), "{page}");
+        assert!(!page.contains("Offered to") && !page.contains("For visitors"), "{page}");
         for again in [
             browser.get(&format!("{PAGE}/withdraw")).await,
             browser.post(&format!("{PAGE}/withdraw"), &[("reason", "")]).await,
         ] {
-            assert_refused(&again, "1.4.0 was already withdrawn on 2026-11-15.");
+            assert_refused(&again, "1.4.0 was already withdrawn on 15 Nov 2026.");
         }
 
         let path = service.releases_dir().join("Troupe-1.4.0.dmg");
@@ -258,6 +265,58 @@ async fn a_release_is_withdrawn_after_a_question_and_put_back() {
         assert_eq!(listed(service)[0]["withdrawn_reason"], Value::Null);
         service.publish("1.5.0");
         assert_refused(&browser.post(&format!("{PAGE}/restore"), &[]).await, "1.4.0 is not newer than 1.5.0");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_question_before_withdrawing_says_what_people_get_instead() {
+    on_one_database_with(private(), async |service| {
+        let browser = MakerBrowser::signed_in(service).await;
+        service.publish("1.3.0");
+        service.publish("1.4.0");
+        service.publish_with("2.0.0-beta.1", &["--channel", "beta"]);
+        for (version, words) in [
+            ("1.4.0", "It can no longer be downloaded. People will get 1.3.0 instead.<"),
+            ("1.3.0", "It can no longer be downloaded.<"),
+            ("2.0.0-beta.1", "Nothing can be downloaded in the channel beta until you publish another one.<"),
+        ] {
+            let asked = browser.get(&format!("/desk/release/{version}/withdraw")).await.text();
+            assert!(asked.contains(words), "{version}: {asked}");
+        }
+        service.publish_with("2.0.0-beta.2", &["--channel", "beta"]);
+        let asked = browser.get("/desk/release/2.0.0-beta.2/withdraw").await.text();
+        assert!(asked.contains("People in the channel beta will get 2.0.0-beta.1 instead."), "{asked}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn links_of_notes_that_lead_nowhere_are_named_with_their_release() {
+    on_each_database_with(private(), async |service| {
+        let browser = MakerBrowser::signed_in(service).await;
+        service.publish("1.3.0");
+        service.publish("1.4.0");
+        let notes =
+            "New:\n\n- [the guide](/guide)\n- ![a shot](shot.png)\n- [privacy](/privacy), [a site](https://x.example)";
+        let saved = edit(&browser, &[("notes", notes)]).await;
+        let expected = [
+            "The notes of release 1.4.0, line 3, links to /guide, where nothing is.",
+            "The notes of release 1.4.0, line 4, shows shot.png, which is not there.",
+        ];
+        let page = wait_for("the remarks", async || {
+            let page = markup::main_text(&browser.get(saved.location()).await.text());
+            page.contains("where nothing is").then_some(page)
+        });
+        let page = page.await;
+        assert!(expected.iter().all(|remark| page.contains(remark)), "{page}");
+        assert_eq!(page.matches("The notes of").count(), 2, "{page}");
+        let site = markup::main_text(&browser.get("/desk/site").await.text());
+        for sentence in expected {
+            assert!(site.contains(sentence), "{site}");
+        }
+        assert!(!site.contains("pages/releases.md"), "{site}");
+        assert!(!browser.get("/desk/release/1.3.0").await.text().contains("The notes of"));
     })
     .await;
 }

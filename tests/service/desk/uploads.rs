@@ -39,6 +39,7 @@ async fn one_request_publishes_a_disk_image_and_it_is_the_newest_at_once() {
             put(service, &token, &format!("2.0.0-beta.1?channel=beta&build=200&ed_signature={encoded}"), &image).await;
         assert_eq!(beta.status, 201, "{}", beta.text());
         assert_eq!(beta.json()["ed_signature"], SIGNATURE);
+        assert_eq!(beta.json()["same_image_as"], "1.1.0", "a program may ask whether it was the right file");
         assert_eq!(service.head(LATEST).await.header("location"), "/releases/Troupe-1.1.0.dmg");
         assert_eq!(send(service, Method::GET, &token, "", "").await.expect_ok(), listed(service));
         assert_eq!(send(service, Method::GET, &token, "1.1.0", "").await.expect_ok(), listed(service)[1]);
@@ -81,8 +82,8 @@ async fn what_cannot_be_published_is_refused_by_its_reason_and_changes_nothing()
         let before = state(service);
         let cut = &image[..19_000];
         for (path, body, status, code, words) in [
-            (higher.as_str(), cut, 422, "not_an_image", "no UDIF trailer"),
-            (higher.as_str(), b"x", 422, "not_an_image", "only 1 bytes long"),
+            (higher.as_str(), cut, 422, "not_an_image", "or copy it again"),
+            (higher.as_str(), b"x", 422, "not_an_image", "it is not a disk image"),
             (lower.as_str(), &image, 409, "build_order", "choose a higher one"),
             (unsigned.as_str(), &image, 409, "signature_missing", "sign_update"),
             (no_build.as_str(), &image, 409, "build_missing", "give that of the app"),

@@ -101,6 +101,75 @@ async fn a_form_publishes_a_disk_image_and_it_is_the_newest_at_once() {
             assert!(refusal(&refused.text()).contains("version 1.1.0 is already published"), "{}", refused.text());
         }
         assert_eq!(state(service).await, before);
+
+        let fields = [("version", "1.1.0"), ("notes", "# Anew\n"), ("phased", "9")];
+        let kept = browser.post_file(PAGE, &fields, ("Troupe.dmg", &image)).await;
+        let page = kept.text();
+        assert!(kept.status == 409 && refusal(&page).contains("1.1.0 was published before"), "{page}");
+        assert_eq!(state(service).await, before);
+        assert!(page.contains("<h1>Release 1.1.0</h1>") && page.contains(">\n# Anew\n</textarea>"), "{page}");
+        let (_, form) = page.split_once("<form method=\"post\" action=\"/desk/release/1.1.0\"").expect("a form");
+        let form = format!("<form action=\"/desk/release/1.1.0\"{form}");
+        let saved = browser.submit(&form, &[fields[1]]).await;
+        assert_eq!(saved.location(), "/desk/release/1.1.0?done=edited", "{}", saved.text());
+        let changed = &listed(service)[0];
+        assert_eq!((&changed["notes"], &changed["phased_days"]), (&"# Anew".into(), &9.into()));
+        assert_eq!((&changed["build"], &changed["critical"]), (&release["build"], &true.into()), "what was not typed");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_image_of_another_version_is_published_with_a_question() {
+    on_each_database_with(private(), async |service| {
+        let (browser, image) = (MakerBrowser::signed_in(service).await, disk_image(20_000, 7));
+        let question = "This image is the one of 1.1.0, too. Was it the right file?";
+        let shown = async |version: &str| {
+            let published = publish(&browser, version, &image).await;
+            browser.get(published.location()).await.text()
+        };
+        assert!(!shown("1.1.0").await.contains("the right file"));
+        assert!(shown("1.2.0").await.contains(question));
+        let file = service.file("image.dmg", &image);
+        service.release(&["withdraw", "1.2.0", "--yes"]);
+        assert!(!browser.get("/desk/release/1.2.0").await.text().contains("the right file"), "it is not offered");
+        let (code, said) = service.release(&["publish", file.to_str().expect("a path"), "--version", "1.3.0"]);
+        assert!(code == 0 && said.contains("This image is the one of 1.2.0, too."), "{said}");
+        let of_list: Vec<_> = ["1.3.0", "1.2.0", "1.1.0"].into_iter().zip(0..).collect();
+        for (version, place) in of_list {
+            let release = &listed(service)[place];
+            assert!(release["version"] == version && release["same_image_as"] != version, "{release:#}");
+            assert!(release["same_image_as"].is_string(), "{release:#}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_script_asks_with_the_end_of_the_image_before_it_sends_all_of_it() {
+    on_each_database_with(private(), async |service| {
+        let (browser, image) = (MakerBrowser::signed_in(service).await, disk_image(LENGTH, 7));
+        assert_eq!(publish(&browser, "1.4.0", &image).await.status, 303);
+        let before = state(service).await;
+        let (end, length) = (&image[LENGTH - 512..], LENGTH.to_string());
+        let other = (LENGTH + 1).to_string();
+        let shorter = (LENGTH - 1).to_string();
+        for (version, length, end, status, words) in [
+            ("1.5.0", &length, end, 204, ""),
+            ("1.4.0", &length, end, 204, ""),
+            ("1.4.0", &other, end, 409, "version 1.4.0 is already published; choose a higher one"),
+            ("one.four", &length, end, 422, "The version cannot be used"),
+            ("1.3.9", &length, end, 409, "1.3.9 is not newer than 1.4.0"),
+            ("1.5.0", &length, &image[..512], 422, "it is not a disk image"),
+            ("1.5.0", &length, &end[..100], 422, "it is not a disk image"),
+            ("1.5.0", &shorter, end, 422, "it did not copy completely"),
+        ] {
+            let fields = [("version", version), ("length", length)];
+            let answer = browser.post_file(PAGE, &fields, ("Troupe.dmg", end)).await;
+            assert_eq!(answer.status, status, "{version}: {}", answer.text());
+            assert!(words.is_empty() || refusal(&answer.text()).contains(words), "{}", answer.text());
+            assert_eq!(state(service).await, before, "it only asks");
+        }
     })
     .await;
 }
@@ -116,12 +185,12 @@ async fn what_cannot_be_published_is_refused_with_its_reason_and_nothing_that_wa
         let build = ("build", "101");
         let signature = ("ed_signature", SIGNATURE);
         for (fields, file, status, words) in [
-            (&[("version", "1.5.0"), build, signature][..], &image[..19_000], 422, "no UDIF trailer"),
-            (&[("version", "1.5.0"), build, signature], b"x", 422, "only 1 bytes long"),
+            (&[("version", "1.5.0"), build, signature][..], &image[..19_000], 422, "or it did not copy completely"),
+            (&[("version", "1.5.0"), build, signature], b"x", 422, "<code>hdiutil create</code>"),
             (&[("version", "1.5.0"), ("build", "99"), signature], good, 409, "choose a higher one"),
             (&[("version", "1.5.0"), build], good, 409, "1.5.0 has no EdDSA signature, but 1.4.0 has one"),
             (&[("version", "1.5.0"), signature], good, 409, "give that of the app"),
-            (&[("version", "1.3.9")], good, 409, "1.3.9 is not newer than 1.4.0"),
+            (&[("version", "1.3.9")], good, 409, "1.3.9 is not newer than 1.4.0; publish a higher version."),
             (&[("version", "1.5.0-beta.1")], good, 409, "cannot be in the stable channel"),
             (&[("version", "<b>1</b>")], good, 422, "The version cannot be used: it is not of the form"),
             (&[("version", "")], good, 422, "The version cannot be used"),

@@ -94,7 +94,7 @@ async fn no_release_and_no_change_leaves_people_without_updates() {
         assert_eq!(publish("1.4.0", &with("40", &[])).0, 0);
         let before = listed(service);
         for (version, arguments, words) in [
-            ("1.5.0", vec![], "1.5.0 has no build number, but 1.4.0 has one; give that of the app; add --force"),
+            ("1.5.0", vec![], "1.5.0 has no build number, but 1.4.0 has one; give that of the app, or add --force"),
             ("1.5.0", vec!["--build".to_owned(), "50".to_owned()], "1.5.0 has no EdDSA signature, but 1.4.0 has one"),
             (
                 "1.5.0",
@@ -114,12 +114,12 @@ async fn no_release_and_no_change_leaves_people_without_updates() {
         refuse(
             service,
             &["edit", "1.5.0", "--build", "39"],
-            "older than build 40 of 1.4.0; choose a higher one; add --force",
+            "older than build 40 of 1.4.0; choose a higher one, or add --force",
         );
         refuse(
             service,
             &["edit", "1.4.0", "--build", "51"],
-            "newer than build 50 of 1.5.0; choose a lower one; add --force",
+            "newer than build 50 of 1.5.0; choose a lower one, or add --force",
         );
         assert_eq!(service.release(&["edit", "1.4.0", "--build", "49"]).0, 0);
         assert_eq!(service.release(&["edit", "1.4.0", "--build", "51", "--force"]).0, 0);
@@ -204,7 +204,11 @@ async fn a_release_is_put_back_only_with_the_image_that_was_published_and_if_it_
         std::fs::write(&file, &image).unwrap();
 
         service.publish("1.6.0");
-        refuse(service, &["restore", "1.5.0"], "1.5.0 is not newer than 1.6.0; add --force to do it anyway");
+        refuse(
+            service,
+            &["restore", "1.5.0"],
+            "1.5.0 is not newer than 1.6.0; publish a higher version, or add --force to do it anyway",
+        );
         assert_eq!(service.release(&["restore", "1.5.0", "--force"]).0, 0);
         assert!(service.get(IMAGE).await.body == image);
         assert_eq!(leads_to(service).await, "/releases/Troupe-1.6.0.dmg");

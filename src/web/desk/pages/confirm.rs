@@ -1,10 +1,12 @@
 //! The page that asks once before something is done that cannot be undone.
 
 use axum::response::Response;
+use serde::Serialize;
 use serde_json::json;
 
 use super::visit::Visit;
 
+#[derive(Serialize)]
 pub(super) struct Confirmation<'a> {
     /// The question.
     pub title: &'static str,
@@ -24,11 +26,6 @@ pub(super) struct Confirmation<'a> {
 
 impl Confirmation<'_> {
     pub(super) fn page(self, visit: &Visit<'_>, current: &str) -> Response {
-        let Self { title, about, text, button, action, fields, line, back } = self;
-        let page = json!({
-            "title": title, "about": about, "text": text, "button": button, "action": action, "fields": fields,
-            "line": line, "back": back,
-        });
-        visit.page("confirm.html", current, page)
+        visit.page("confirm.html", current, json!(self))
     }
 }

@@ -66,7 +66,7 @@ impl Form {
         Self(pairs.into_owned().collect())
     }
 
-    fn of_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> Self {
+    pub(super) fn of_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> Self {
         // Browsers submit line breaks as CRLF.
         Self(pairs.into_iter().map(|(name, value)| (name, value.replace("\r\n", "\n"))).collect())
     }

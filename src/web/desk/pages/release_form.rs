@@ -93,6 +93,16 @@ pub(super) fn edit(release: &Release, form: &Form) -> Result<ReleaseEdit, Refuse
     Ok(edit)
 }
 
+/// What was typed to publish a release that is published: as a form that changes it, if it would change something.
+pub(super) fn as_edit(release: &Release, form: &Form) -> Option<Form> {
+    let Value::Object(stored) = stored(release) else { return None };
+    let both = Form::of_pairs(stored.into_iter().map(|(name, value)| match form.text(&name) {
+        typed if typed.trim().is_empty() => (name, value.as_str().unwrap_or_default().to_owned()),
+        typed => (name, typed.to_owned()),
+    }));
+    edit(release, &both).is_ok().then_some(both)
+}
+
 fn changed<T: PartialEq>(wanted: T, present: &T) -> Option<T> {
     (wanted != *present).then_some(wanted)
 }

@@ -4,26 +4,30 @@
 //! `/desk/release/`.
 
 use axum::body::Body;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use http::header::CONNECTION;
 use http::request::Parts;
 use http::{HeaderValue, StatusCode};
 use serde_json::{Value, json};
+use tokio::io::AsyncReadExt as _;
+use tokio_util::io::StreamReader;
 
 use super::failure::DeskFailure;
 use super::form::{Form, SentFile};
 use super::pager::{pager, start};
+use super::release::{show_known, state};
 use super::release_form::{Refused, new_release, typed, version};
 use super::visit::{RELEASES as PATH, Visit, release_path, see_other};
-use crate::actions::{PublishFailure, Uploaded};
+use crate::actions::{PublishFailure, Uploaded, check_end, check_upload};
 use crate::domain::limits::{DESK_PAGE_ROWS, MAX_FORM_BYTES};
 use crate::domain::paging::{Page, PageStart};
-use crate::domain::releases::{Reason, Release, Releases, Version};
+use crate::domain::releases::{Reason, Release, Releases, TRAILER_SIZE, Version};
+use crate::domain::time::Day;
 use crate::web::app::App;
 use crate::web::dashboard;
 use crate::web::desk::access::Place;
 use crate::web::desk::api::problem::DeskProblem;
-use crate::web::desk::releases::{body_length, chunks, publish as publish_image};
+use crate::web::desk::releases::{body_length, chunks, publish as publish_image, release_store};
 use crate::web::releases::feeds::size;
 
 pub(super) async fn page(visit: &Visit<'_>, query: &Form) -> Result<Response, DeskFailure> {
@@ -72,6 +76,7 @@ fn row(release: &Release, releases: &Releases) -> Value {
         "version": release.version.as_str(),
         "path": release_path(&release.version),
         "date": release.published.date(),
+        "day": Day::of(release.published).long(),
         "channel": release.channel.as_str(),
         "is_stable": release.channel.is_stable(),
         "size": size(release.length),
@@ -82,19 +87,6 @@ fn row(release: &Release, releases: &Releases) -> Value {
     })
 }
 
-/// The word for a release.
-pub(super) fn state(release: &Release, releases: &Releases) -> String {
-    let channel = &release.channel;
-    let is_newest = releases.newest_of(channel) == Some(release);
-    match (release.withdrawn.is_some(), channel.is_stable()) {
-        (true, _) => "withdrawn".to_owned(),
-        (false, true) if is_newest => "newest".to_owned(),
-        (false, true) => "earlier".to_owned(),
-        (false, false) if is_newest => format!("newest of {channel}"),
-        (false, false) => format!("earlier {channel}"),
-    }
-}
-
 /// Publishes the disk image of a form, which is read to disk after everything else is known to be right.
 pub(super) async fn publish(app: &App, place: &Place, head: &Parts, body: Body) -> Result<Response, DeskFailure> {
     let Some(visit) = Visit::begin(app, place, head).await? else { return Err(DeskFailure::SignedOut) };
@@ -103,7 +95,11 @@ pub(super) async fn publish(app: &App, place: &Place, head: &Parts, body: Body) 
         read => read?,
     };
     match publish_form(&visit, head, &form, file).await {
-        Ok(path) => Ok(see_other(&path)),
+        Ok(None) => Ok(StatusCode::NO_CONTENT.into_response()),
+        Ok(Some(Uploaded::New(release))) => {
+            Ok(see_other(&format!("{}?done=published", release_path(&release.version))))
+        }
+        Ok(Some(Uploaded::Known(release))) => show_known(&visit, &release, &form).await,
         Err(refused) => {
             let mut response = list(&visit, &Form::default(), Some((&form, refused))).await?;
             // The image may be unread.
@@ -113,17 +109,27 @@ pub(super) async fn publish(app: &App, place: &Place, head: &Parts, body: Body) 
     }
 }
 
-/// Returns where the release is shown.
-async fn publish_form(visit: &Visit<'_>, head: &Parts, form: &Form, file: Option<SentFile>) -> Result<String, Refused> {
+/// Returns nothing if it only checked: before the script sends an image, it asks with the length and the end of it.
+async fn publish_form(
+    visit: &Visit<'_>,
+    head: &Parts,
+    form: &Form,
+    file: Option<SentFile>,
+) -> Result<Option<Uploaded>, Refused> {
     let new_release = new_release(version(form)?, form)?;
     let file = file.ok_or_else(Refused::without_file)?;
+    if let Ok(length) = form.text("length").parse() {
+        let (built, mut end) = (visit.app.built(), Vec::new());
+        check_upload(&release_store(visit.app, &built), &new_release, Some(&(length..=length)))
+            .await
+            .map_err(DeskProblem::from)?;
+        // What did not arrive is no end of an image.
+        let _ = StreamReader::new(file).take(TRAILER_SIZE as u64).read_to_end(&mut end).await;
+        return check_end(&end, length).map(|()| None).map_err(|failure| DeskProblem::from(failure).into());
+    }
     // Beside the image there are the fields, and the end of the form, which is far shorter than they may be.
     let most = body_length(&head.headers)?;
     let length = most.saturating_sub(2 * MAX_FORM_BYTES)..=most;
     let uploaded = publish_image(visit.app, &visit.actor(), new_release, file, length).await;
-    let (release, done) = match uploaded.map_err(DeskProblem::from)? {
-        Uploaded::New(release) => (release, "published"),
-        Uploaded::Known(release) => (release, "known"),
-    };
-    Ok(format!("{}?done={done}", release_path(&release.version)))
+    Ok(Some(uploaded.map_err(DeskProblem::from)?))
 }
