@@ -153,6 +153,29 @@ async fn what_is_wrong_without_the_body_is_refused_before_it_is_sent() {
 }
 
 #[tokio::test]
+async fn a_token_that_is_revoked_while_an_image_arrives_publishes_nothing() {
+    on_each_database_with(open(), async |service| {
+        let (token, image) = (token(service), disk_image(20_000, 7));
+        let mut connection = Connection::open(service.address()).await;
+        connection.send(head(&token, "1.5.0", "Content-Length: 20000\r\nConnection: close\r\n")).await;
+        assert_eq!(connection.read_until("\r\n\r\n").await, "HTTP/1.1 100 Continue\r\n\r\n");
+        connection.send(&image[..10_000]).await;
+        let names = run(service, &["token", "list", "--json"]).1;
+        let names: Value = serde_json::from_str(&names).expect("JSON");
+        let name = names[0]["name"].as_str().expect("a name").to_owned();
+        assert_eq!(run(service, &["token", "revoke", &name]).0, 0);
+        connection.send(&image[10_000..]).await;
+        let answer = connection.read_to_end().await;
+        assert!(
+            answer.starts_with("HTTP/1.1 401 ") && answer.contains("was ended while the image arrived"),
+            "{answer}"
+        );
+        assert_eq!(listed(service).as_array().map(Vec::len), Some(0));
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn notes_are_set_and_a_release_is_withdrawn_by_a_request_each() {
     on_each_database_with(open(), async |service| {
         let (token, image) = (token(service), disk_image(20_000, 7));

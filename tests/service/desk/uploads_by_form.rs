@@ -5,7 +5,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::interrupted::{Running, wait_for_half, wait_for_nothing};
-use super::{listed, private};
+use super::{listed, private, run};
 use crate::harness::{
     Answer, Bucket, Connection, MakerBrowser, MultipartForm, Program, Service, disk_image, each_migrated_database,
     markup, on_each_database_with, on_one_database_with,
@@ -299,6 +299,23 @@ async fn an_upload_that_is_cancelled_leaves_nothing_and_can_be_repeated() {
             assert!(recorded.iter().all(|what| !what.contains("release")), "{ends}: {recorded:?}");
         }
         assert_eq!(publish(&browser, "1.1.0", &image).await.status, 303);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_session_that_is_ended_while_an_image_arrives_publishes_nothing() {
+    on_one_database_with(private(), async |service| {
+        let (browser, image) = (MakerBrowser::signed_in(service).await, disk_image(LENGTH, 7));
+        let form = MultipartForm::new(&[("version", "1.1.0")], ("Troupe.dmg", &image));
+        let mut connection = begin(service, &browser, &form).await;
+        wait_for_half(&service.releases_dir(), &image).await;
+        assert_eq!(run(service, &["desk", "--end-all"]).0, 0);
+        connection.send(&form.file[form.file.len() / 2..]).await;
+        connection.send(&form.after).await;
+        let answer = connection.read_to_end().await;
+        assert!(answer.starts_with("HTTP/1.1 403 ") && answer.contains("Your session has ended"), "{answer}");
+        assert_eq!(listed(service).as_array().map(Vec::len), Some(0));
     })
     .await;
 }

@@ -1,5 +1,7 @@
 //! What makers do to a release after it was published: edit it, withdraw it, put it back.
 
+use porchlight::actions::edit_release;
+use porchlight::domain::releases::{BuildNumber, ReleaseEdit, Version};
 use serde_json::{Value, json};
 
 use super::feeds::signature;
@@ -132,6 +134,37 @@ async fn no_release_and_no_change_leaves_people_without_updates() {
         assert_eq!(publish("1.4.1", &with("45", &["--force"])).0, 0, "makers can insist");
         let (code, output) = publish("1.5.2", &["--build".to_owned(), "60".to_owned(), "--force".to_owned()]);
         assert!(code == 0 && output.contains("release edit 1.5.2 --ed-signature"), "what was forgotten: {output}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn of_two_changes_at_once_that_do_not_go_together_one_is_refused() {
+    on_each_database_with(live(), async |service| {
+        let image = service.file("image.dmg", disk_image(9_000, 7)).display().to_string();
+        for version in ["1.4.0", "1.5.0"] {
+            let build = if version == "1.4.0" { "10" } else { "90" };
+            assert_eq!(service.release(&["publish", &image, "--version", version, "--build", build]).0, 0);
+        }
+        let store = service.database.store();
+        let build = |number: &str| ReleaseEdit {
+            build: Some(BuildNumber::parse(number).expect("a build number")),
+            ..ReleaseEdit::default()
+        };
+        for round in 0..20 {
+            let now = service.clock.now();
+            let versions = ["1.4.0", "1.5.0"].map(|version| Version::parse(version).expect("a version"));
+            // Each would do alone.
+            let (high, low) = (build("80"), build("20"));
+            let (first, second) = tokio::join!(
+                edit_release(&store, &versions[0], &high, false, now),
+                edit_release(&store, &versions[1], &low, false, now),
+            );
+            assert!(first.is_err() || second.is_err(), "round {round}");
+            edit_release(&store, &versions[0], &build("10"), true, now).await.expect("a change");
+            edit_release(&store, &versions[1], &build("90"), true, now).await.expect("a change");
+        }
+        store.close().await;
     })
     .await;
 }
