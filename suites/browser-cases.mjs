@@ -43,7 +43,9 @@ export async function runCases(browser, base, imagePort, cases) {
       const page = await context.newPage();
       await run({ page, context, base: origin, image });
       for (const open of context.pages()) await expectNothingKept(open);
-      assert.deepEqual(await context.cookies(), [], 'cookies');
+      // Firefox lists one that was deleted until its second is over.
+      const kept = (await context.cookies()).filter(({ expires }) => expires < 0 || expires * 1000 > Date.now());
+      assert.deepEqual(kept, [], 'cookies');
       for (const complaint of complaints) assert.match(complaint, meant ?? /^$/, 'the browser complains');
     } catch (error) {
       const what = error instanceof assert.AssertionError ? error.message : error.stack;
