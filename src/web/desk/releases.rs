@@ -38,8 +38,8 @@ pub(super) enum Credential {
 }
 
 impl Credential {
-    /// Whether it was neither revoked nor ended since the image began to arrive.
-    async fn is_valid(self, app: App) -> Result<bool, StoreFailure> {
+    /// Returns whether it was neither revoked nor ended since the image began to arrive.
+    async fn validate(self, app: App) -> Result<bool, StoreFailure> {
         let (store, now) = (&app.service.store, app.service.clock.now());
         Ok(match self {
             Self::Token(secret) => authorize_token(store, &secret, TokenRight::Publish, now).await?.is_some(),
@@ -91,12 +91,12 @@ pub(super) async fn publish(
     stop: CancellationToken,
 ) -> Result<Uploaded, PublishFailure> {
     let bytes = SyncIoBridge::new(StreamReader::new(Box::pin(image)));
-    let permission = Some(credential.clone().is_valid(app.clone()).boxed());
+    let permission = Some(credential.clone().validate(app.clone()).boxed());
     let image = ImageStream { bytes: Box::new(bytes), length: Some(length), stop: stop.clone(), permission };
     let ask_again = async {
         loop {
             sleep(PERMISSION_INTERVAL).await;
-            if matches!(credential.clone().is_valid(app.clone()).await, Ok(false)) {
+            if matches!(credential.clone().validate(app.clone()).await, Ok(false)) {
                 return stop.cancel();
             }
         }
