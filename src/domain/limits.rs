@@ -136,7 +136,7 @@ pub const MAX_CONFIRMATION_MAILS: i64 = 300;
 pub const CONFIRMATION_MAIL_PERIOD: Duration = Duration::from_hours(1);
 /// Less free space on a disk than this is reported.
 pub const LOW_DISK_BYTES: u64 = 1_000_000_000;
-/// What an upload leaves free, so that signups and messages are stored meanwhile.
+/// What an upload leaves free, or a tenth of a smaller disk, so that signups and messages are stored meanwhile.
 pub const RESERVED_DISK_BYTES: u64 = 256_000_000;
 /// A backup is overdue if the last one is older: a weekly one may be a day late.
 pub const MAX_BACKUP_AGE: Duration = Duration::from_hours(8 * 24);

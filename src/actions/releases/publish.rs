@@ -103,10 +103,7 @@ pub enum PublishFailure {
     Unreadable { path: PathBuf, why: io::Error },
     #[error("Nothing was published: only {arrived} of {length} bytes arrived. Try again.")]
     Incomplete { arrived: u64, length: u64 },
-    #[error(
-        "Nothing was published: {} has room for {free} bytes, of which {RESERVED_DISK_BYTES} stay free for the database, and the \
-         image has {length}. Free up space.", .folder.display()
-    )]
+    #[error("Nothing was published: {} has room for {free} bytes, and the image has {length}. Free up space.", .folder.display())]
     NoRoom { folder: PathBuf, free: u64, length: u64 },
     #[error("Nothing was published, because the service is stopping. Try again.")]
     Stopped,
@@ -253,12 +250,11 @@ async fn receive(
 ) -> Result<(Partial, (u64, Sha256)), PublishFailure> {
     let partial = blocking(|| {
         let partial = Partial::begin(folder)?;
-        let free = statvfs(folder).map(|stats| stats.f_bavail.saturating_mul(stats.f_frsize));
-        let free = free.map_err(|why| unwritable(folder, why.into()))?;
+        let disk = statvfs(folder).map_err(|why| unwritable(folder, why.into()))?;
+        let [free, all] = [disk.f_bavail, disk.f_blocks].map(|blocks| blocks.saturating_mul(disk.f_frsize));
+        let free = free.saturating_sub(RESERVED_DISK_BYTES.min(all / 10));
         match stream.length.as_ref().map(|length| *length.end()) {
-            Some(length) if length > free.saturating_sub(RESERVED_DISK_BYTES) => {
-                Err(PublishFailure::NoRoom { folder: folder.to_owned(), free, length })
-            }
+            Some(length) if length > free => Err(PublishFailure::NoRoom { folder: folder.to_owned(), free, length }),
             _ => Ok(partial),
         }
     })?;
