@@ -51,14 +51,15 @@ export async function tool(command, args, options) {
   return output;
 }
 
-export const freePort = () =>
-  new Promise((done, fail) => {
-    const probe = createServer().once('error', fail);
-    probe.listen(0, '127.0.0.1', () => {
-      const { port } = probe.address();
-      probe.close(() => done(port));
-    });
+/** Below the ports that connections get as their own: none of them takes it before it is used. */
+export async function freePort() {
+  const port = 20_000 + Math.floor(Math.random() * 12_000);
+  const isFree = await new Promise((done) => {
+    const probe = createServer().once('error', () => done(false));
+    probe.listen(port, '127.0.0.1', () => probe.close(() => done(true)));
   });
+  return isFree ? port : freePort();
+}
 
 const NOTES = `# Quicker
 
