@@ -95,16 +95,17 @@ export async function publishingDesk(context) {
     const names = Object.keys(row);
     database.prepare(`INSERT INTO ${table} (${names}) VALUES (${names.map(() => '?')})`).run(...Object.values(row));
   };
+  const now = Date.now();
   for (const [place, { images = [], markdown }] of DRAFTS.entries()) {
     const id = `00000000-0000-7000-8000-00000000000${place}`;
-    insert('drafts', { id, markdown, saved_at: Date.now() - place });
+    insert('drafts', { id, markdown, saved_at: now - place });
     for (const name of images) insert('draft_images', { draft: id, name, content: image });
   }
   for (const [place, { recipients, ...letter }] of LETTERS.entries()) {
     const id = `${place}`.repeat(64);
     const count = (state) => recipients.filter((each) => each.state === state).length;
     const counts = Object.fromEntries(['waiting', 'sent', 'refused', 'skipped'].map((state) => [state, count(state)]));
-    insert('letters', { id, started_at: Date.now() - place, markdown: '# Hello', bounced: recipients.filter(({ bounce }) => bounce).length, ...counts, ...letter });
+    insert('letters', { id, started_at: now - place, markdown: '# Hello', bounced: recipients.filter(({ bounce }) => bounce).length, ...counts, ...letter });
     for (const each of recipients) insert('letter_recipients', { letter: id, at: Date.now(), tries: 0, ...each });
   }
   database.close();
