@@ -34,10 +34,10 @@ pub fn parse<'a>(arena: &'a Arena<'a>, markdown: &str, options: &Options) -> Nod
     root
 }
 
-/// The deepest that quotes, lists, emphasis and so on may stand in each other. What renders them calls itself for each level.
+/// The most levels of the syntax tree. Rendering a letter as text is recursive.
 const MAX_DEPTH: usize = 100;
 
-/// Refuses Markdown that nobody writes by hand.
+/// Refuses Markdown that is nested so deeply that rendering it would overflow the stack.
 pub fn check_depth(markdown: &str, options: &Options) -> Result<(), Invalid> {
     let (arena, mut depth) = (Arena::new(), 0);
     for edge in comrak::parse_document(&arena, markdown, options).traverse() {
@@ -46,7 +46,9 @@ pub fn check_depth(markdown: &str, options: &Options) -> Result<(), Invalid> {
             NodeEdge::End(_) => depth -= 1,
         }
         if depth > MAX_DEPTH {
-            return Err(Invalid::new("it has quotes, lists or emphasis within each other, and more than 90 of them"));
+            return Err(Invalid::new(format!(
+                "quotes, lists or emphasis are nested too deeply, more than {MAX_DEPTH} levels"
+            )));
         }
     }
     Ok(())

@@ -51,7 +51,7 @@ impl BackupState {
     /// What to do about it.
     pub fn to_do(&self) -> &'static str {
         if self.is_in_bucket && self.failure.is_none() && self.flaw.is_some() {
-            "The next backup, tomorrow, does not have it once you have removed its cause."
+            "Remove the cause. The next backup is made tomorrow."
         } else if self.is_in_bucket {
             "The service tries again every half hour. Remove what keeps it from making one."
         } else {

@@ -188,6 +188,32 @@ async fn a_letter_whose_last_recipients_are_deferred_holds_up_no_other() {
 }
 
 #[tokio::test]
+async fn a_recipient_who_is_always_deferred_is_given_up_after_five_days() {
+    on_each_database(async |fixture| {
+        fixture.download("ada@example.com", true).await;
+        fixture.server.command("reply recipient 450 4.2.2 full").await;
+        let mut sender = sender(fixture).await;
+        let (begun, mut deferrals) = (sender.clock.now(), 0);
+        loop {
+            match sender.step().await.expect("a step") {
+                LetterStep::Deferred => deferrals += 1,
+                LetterStep::WaitUntil(time) => sender.clock.advance(sender.clock.now().until(time)),
+                LetterStep::Finished => break,
+                other => panic!("{other:?}"),
+            }
+        }
+        let days = begun.until(sender.clock.now()).as_secs() / (24 * 60 * 60);
+        assert_eq!((deferrals, days), (8, 5));
+        let status = fixture.status();
+        assert_eq!((&status["refused"], &status["waiting"]), (&json!(1), &json!(0)), "{status:#}");
+        fixture.server.command("accept").await;
+        sender.close().await;
+        sender.store.close().await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn who_is_skipped_takes_no_turn() {
     on_each_database(async |fixture| {
         for number in 0..5 {

@@ -13,17 +13,17 @@ use crate::web::desk::pages::visit::{DRAFTS, LETTERS, Visit};
 
 pub(in crate::web::desk::pages) async fn page(visit: &Visit<'_>) -> Result<Response, DeskFailure> {
     let database = visit.database();
-    let (drafts, unknown) = (database.drafts().await?, database.letters_without_recipients().await?);
-    let unknown = unknown.into_iter().map(|(id, subject, run)| {
-        let state = if run == LetterRun::Service { "sending" } else { "stopped" };
-        json!({ "path": format!("{LETTERS}/{id}"), "subject": sanitize_line(&subject), "state": state, "counts": "nobody yet" })
+    let (drafts, without_recipients) = (database.drafts().await?, database.letters_without_recipients().await?);
+    let without_recipients = without_recipients.into_iter().map(|(id, subject, run)| {
+        let (path, subject) = (format!("{LETTERS}/{id}"), sanitize_line(&subject));
+        json!({ "path": path, "subject": subject, "state": state(run, None), "counts": "nobody yet" })
     });
     let letters = database.letters().await?;
     let shown = json!({
         "title": "Letters",
         "not_ready": not_ready(visit),
         "drafts": drafts.iter().map(draft).collect::<Vec<_>>(),
-        "letters": unknown.chain(letters.iter().map(letter)).collect::<Vec<_>>(),
+        "letters": without_recipients.chain(letters.iter().map(letter)).collect::<Vec<_>>(),
     });
     Ok(visit.page("letters.html", LETTERS, shown))
 }
@@ -41,19 +41,19 @@ fn letter(letter: &StartedLetter) -> Value {
     json!({
         "path": format!("{LETTERS}/{}", letter.id),
         "subject": sanitize_line(&letter.subject),
-        "state": state(letter),
+        "state": state(letter.run, Some(letter.counts.waiting)),
         "counts": grouped_quantity(letter.counts.sent, "person", "people"),
         "at": letter.started_at.rfc3339(),
         "when": letter.started_at.minute(),
     })
 }
 
-/// The word for a letter in a list.
-pub(super) const fn state(letter: &StartedLetter) -> &'static str {
-    match (letter.counts.waiting, letter.run) {
+/// The word for a letter in a list. `waiting` is `None` until its recipients are known.
+pub(super) const fn state(run: LetterRun, waiting: Option<u64>) -> &'static str {
+    match (waiting, run) {
         // Until the service has recorded what became of the last copy.
         (_, LetterRun::Service) => "sending",
-        (0, _) => "sent",
+        (Some(0), _) => "sent",
         (_, LetterRun::Stopped) => "stopped",
         (_, LetterRun::Command) => "not finished",
     }

@@ -92,7 +92,7 @@ pub(in crate::web::desk::pages) async fn progress(visit: &Visit<'_>, id: &str) -
         Some(letter) if letter.counts.skipped > 0 => database.skip_reasons(&letter.id).await?,
         _ => Vec::new(),
     };
-    let is_complete = run != LetterRun::Service && started.as_ref().is_some_and(|letter| letter.counts.waiting == 0);
+    let is_complete = state(run, started.as_ref().map(|letter| letter.counts.waiting)) == "sent";
     let page = json!({
         "title": sanitize_line(&subject),
         "path": format!("{LETTERS}/{}", id.hex()),
@@ -140,14 +140,15 @@ fn view(visit: &Visit<'_>, letter: &StartedLetter) -> Value {
     let counts = &letter.counts;
     let done = counts.recipients - counts.waiting;
     let left = duration(counts.waiting / u64::from(visit.app.settings.letter_rate));
-    let sentence = match state(letter) {
+    let state = state(letter.run, Some(counts.waiting));
+    let sentence = match state {
         "sending" => format!("{} of {} done, {left} left.", grouped(done), grouped(counts.recipients)),
         "sent" => format!("Sent to {}.", grouped_quantity(counts.sent, "person", "people")),
         _ => format!("{} of {} done, {} waiting.", grouped(done), grouped(counts.recipients), grouped(counts.waiting)),
     };
     let archive = letter.archived.then(|| Sha256::from_hex(&letter.id)).flatten();
     json!({
-        "state": state(letter),
+        "state": state,
         "sentence": sentence,
         "done": done,
         "recipients": counts.recipients,
